@@ -42,8 +42,8 @@ class TritonEndpoint(NewEndpoint):
         **options: Unpack[EndpointOptions],
     ) -> None:
         parts = checked_options("TritonEndpoint()", options, ("model_repository", "model"))
-        models = SingleModel.of_model(model_repository, model, parts.compression_type)
-        super().__init__(scope, id, models=models, parts=parts)
+        models = SingleModel.of_model(model_repository, model, options.get("compression_type"))
+        super().__init__(scope, id, models=models, **parts)
 
 
 @takes_properties(EndpointOptions)
@@ -70,8 +70,8 @@ class TritonEnsembleEndpoint(NewEndpoint):
         **options: Unpack[EndpointOptions],
     ) -> None:
         parts = checked_options("TritonEnsembleEndpoint()", options, ("model_repository", "ensemble"))
-        models = SingleModel.of_ensemble(model_repository, ensemble, parts.compression_type)
-        super().__init__(scope, id, models=models, parts=parts)
+        models = SingleModel.of_ensemble(model_repository, ensemble, options.get("compression_type"))
+        super().__init__(scope, id, models=models, **parts)
 
 
 @takes_properties(EndpointOptions)
@@ -104,6 +104,6 @@ class TritonMultiModelEndpoint(NewEndpoint):
         models = MultipleModels(
             model_repository,
             model_cache_setting=model_cache_setting,
-            compression_type=parts.compression_type,
+            compression_type=options.get("compression_type"),
         )
-        super().__init__(scope, id, models=models, parts=parts)
+        super().__init__(scope, id, models=models, **parts)

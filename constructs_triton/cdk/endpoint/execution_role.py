@@ -9,12 +9,19 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant
+from constructs_triton.cdk.endpoint.log_group import keep_log_group_statement, log_group_name
 from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.options.async_inference import async_inference_data, async_inference_statements
+from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_data, data_capture_statements
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.cdk.permissions.role_permissions import (
+    RolePermissions,
+    accepts_policies,
+    removed_if_too_large,
+)
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
@@ -77,6 +84,31 @@ class ExecutionRole:
         """Add statements that an update replaces, like the first ones."""
         if self.permissions is not None:
             self.permissions.add(*statements)
+
+
+def make_endpoint_role(
+    scope: Construct,
+    variants: Sequence[BoundVariant],
+    host: HostOptions,
+    requests: RequestOptions,
+    *,
+    kept_logs: str | None,
+) -> ExecutionRole:
+    """Create the role of an endpoint; ``kept_logs`` is its name if the stack has its log group."""
+    containers = [part for each in variants for part in (each.container, *each.overrides.values())]
+    dumps = [each.settled.options["core_dump"] for each in variants]
+    statements = [
+        *(statement for each in containers for statement in each.location.read_statements),
+        *(statement for each in containers for statement in each.image.pull_statements()),
+        *observability_statements(scope),
+        *host_statements(host),
+        *request_statements(requests),
+    ]
+    if kept_logs is not None:
+        statements.append(keep_log_group_statement(log_group_name(kept_logs)))
+    statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
+    with removed_if_too_large(scope):
+        return ExecutionRole.make(scope, statements, host["role"])
 
 
 def observability_statements(

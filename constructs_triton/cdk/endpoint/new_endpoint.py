@@ -9,6 +9,7 @@ import jsii
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
@@ -21,35 +22,33 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_model,
 )
 from constructs_triton.cdk.endpoint.execution_role import (
-    ExecutionRole,
     host_data,
-    host_statements,
-    observability_statements,
+    make_endpoint_role,
     request_data,
-    request_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.cdk.endpoint.log_group import (
-    keep_log_group_statement,
     log_group_name,
     make_log_group,
 )
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
-from constructs_triton.cdk.endpoint.properties import EndpointParts
+from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
 from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
-from constructs_triton.cdk.options.core_dump import core_dump_data, core_dump_statements
+from constructs_triton.cdk.options.core_dump import core_dump_data
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
-from constructs_triton.cdk.options.host_options import HostOptions
+from constructs_triton.cdk.options.host_options import (
+    HostOptions,
+    ResourceOptions,
+)
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.permissions.encrypted_data import check_regions
-from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -77,19 +76,31 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     _imported_serves_many: bool | None = None
 
-    def __init__(self, scope: Construct, id: str, *, models: ServedModels, parts: EndpointParts) -> None:
-        host, requests, update = parts.host, parts.requests, parts.update
-        name, policy = parts.resource["endpoint_name"], parts.resource["removal_policy"]
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        models: ServedModels,
+        fleet: FleetOptions,
+        host: HostOptions,
+        resource: ResourceOptions,
+        requests: RequestOptions,
+        update: UpdateOptions,
+        container_metrics: bool | None,
+        log_retention: logs.RetentionDays | None,
+    ) -> None:
+        name, policy = resource["endpoint_name"], resource["removal_policy"]
         check_unique_name(scope, id, "endpoint_name", name)
-        if parts.container_metrics:
+        if container_metrics:
             models = models.publish_metrics(metrics_name(scope, id, name))
-        settled = settle_variants(scope, models, parts.fleet, is_isolated=host["enable_network_isolation"])
+        settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])
         for each in settled:
             for container in (each.container, *(pool.container for pool in each.pools)):
                 check_kept_models(container.models, policy)
         check_account(scope, host["role"])
         findings = [
-            *check_mode(scope, requests, parts.resource["metrics_config"], settled),
+            *check_mode(scope, requests, resource["metrics_config"], settled),
             *check_deployment(update["deployment"], [each.initial_instance_count for each in settled]),
             *check_network(host),
         ]
@@ -109,9 +120,11 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._alarms: list[str] = []
         self._connections = make_connections(self, host)
         self._bound = bind_variants(self, settled)
-        self._execution = self._make_role(parts)
+        self._execution = make_endpoint_role(
+            self, self._bound, host, requests, kept_logs=None if log_retention is None else name
+        )
         self._role = self._execution.role
-        self._make_resources(parts)
+        self._make_resources(host, requests, resource, log_retention)
         self._make_variants(settled)
         self._set_deployment()
         self._add_verification(recorded)
@@ -212,9 +225,14 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     # Creation.
 
-    def _make_resources(self, parts: EndpointParts) -> None:
+    def _make_resources(
+        self,
+        host: HostOptions,
+        requests: RequestOptions,
+        resource: ResourceOptions,
+        log_retention: logs.RetentionDays | None,
+    ) -> None:
         """Create the models, the endpoint configuration, the endpoint, and its log group."""
-        host, resource = parts.host, parts.resource
         name, key = resource["endpoint_name"], host["encryption_key"]
         self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
         overrides = self._bound[0].overrides
@@ -225,36 +243,19 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             self._bound,
             self._cfn_models,
             pool_models,
-            requests=parts.requests,
+            requests=requests,
             metrics=resource["metrics_config"],
             key=key,
         )
-        self._cfn_endpoint = self._make_endpoint(name, adopts=parts.update["adopt_existing"], key=key)
+        self._cfn_endpoint = self._make_endpoint(name, adopts=self._update["adopt_existing"], key=key)
         if name is not None:
             make_log_group(
                 self,
                 log_group_name(name),
-                retention=parts.log_retention,
+                retention=log_retention,
                 removal_policy=resource["removal_policy"],
                 writer=self._cfn_endpoint,
             )
-
-    def _make_role(self, parts: EndpointParts) -> ExecutionRole:
-        containers = [part for each in self._bound for part in (each.container, *each.overrides.values())]
-        dumps = [each.settled.options["core_dump"] for each in self._bound]
-        statements = [
-            *(statement for each in containers for statement in each.location.read_statements),
-            *(statement for each in containers for statement in each.image.pull_statements()),
-            *observability_statements(self),
-            *host_statements(parts.host),
-            *request_statements(parts.requests),
-        ]
-        name = parts.resource["endpoint_name"]
-        if parts.log_retention is not None and name is not None:
-            statements.append(keep_log_group_statement(log_group_name(name)))
-        statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
-        with removed_if_too_large(self):
-            return ExecutionRole.make(self, statements, parts.host["role"])
 
     def _make_model(self, container: ModelContainer, host: HostOptions) -> sagemaker.CfnModel:
         return make_model(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypedDict, cast
 
@@ -172,8 +171,7 @@ class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointParts:
+class EndpointParts(TypedDict):
     """The checked properties of an endpoint, in parts: each function takes those that it needs."""
 
     fleet: FleetOptions
@@ -181,7 +179,6 @@ class EndpointParts:
     resource: ResourceOptions
     requests: RequestOptions
     update: UpdateOptions
-    compression_type: CompressionType | None
     container_metrics: bool | None
     log_retention: logs.RetentionDays | None
 
@@ -212,16 +209,15 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
-    return EndpointParts(
-        part_of(options, FleetOptions),
-        part_of(options, HostOptions),
-        part_of(options, ResourceOptions),
-        part_of(options, RequestOptions),
-        part_of(options, UpdateOptions),
-        options["compression_type"],
-        options["container_metrics"],
-        options["log_retention"],
-    )
+    return {
+        "fleet": part_of(options, FleetOptions),
+        "host": part_of(options, HostOptions),
+        "resource": part_of(options, ResourceOptions),
+        "requests": part_of(options, RequestOptions),
+        "update": part_of(options, UpdateOptions),
+        "container_metrics": options["container_metrics"],
+        "log_retention": options["log_retention"],
+    }
 
 
 def _adopting(options: EndpointOptions) -> EndpointOptions:
