@@ -8,7 +8,7 @@ from pathlib import Path
 
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.untrusted.terminal import show_work
-from constructs_triton_tools.cli.options import recommend
+from constructs_triton_tools.cli.next_command import recommend
 from triton_model_check.cli import check
 
 

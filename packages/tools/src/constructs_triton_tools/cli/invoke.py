@@ -16,13 +16,13 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import (
     Requests,
     add_called_endpoint,
     add_connection,
     add_options,
     open_session,
-    recommend,
     refuse_with_stream,
 )
 from triton_model_check.cli.tensor_options import read_shapes

@@ -15,7 +15,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.deployed import warm
-from constructs_triton_tools.cli.options import add_options, chosen, confirm, open_session, recommend, show
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import add_options, chosen, confirm, open_session, show
 from constructs_triton_tools.operations import ModelLibrary
 from constructs_triton_tools.operations.model_library import LibraryChange
 

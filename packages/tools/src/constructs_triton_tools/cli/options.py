@@ -243,8 +243,3 @@ def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
 def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:
     """Print what a command found: the document with ``--json``, else the lines."""
     print_json(document) if arguments.json else print_lines(*lines)
-
-
-def recommend(command: str) -> None:
-    """Print the command that most people need next, on standard error as all notes."""
-    print_note(f"next: constructs-triton {command}")

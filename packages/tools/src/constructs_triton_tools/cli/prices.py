@@ -9,7 +9,8 @@ from constructs_triton_core.aws.aws_reader import AwsReader, region_of
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_lines, print_note, show_work
-from constructs_triton_tools.cli.options import open_session, recommend
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import open_session
 from constructs_triton_tools.planning.prices import price_of, write_prices
 
 

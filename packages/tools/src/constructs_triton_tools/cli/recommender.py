@@ -15,7 +15,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import read_json, write_whole
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
-from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session, recommend
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 

@@ -17,13 +17,8 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
-from constructs_triton_tools.cli.options import (
-    add_actions,
-    add_options,
-    open_session,
-    parse_duration,
-    recommend,
-)
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import add_actions, add_options, open_session, parse_duration
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest

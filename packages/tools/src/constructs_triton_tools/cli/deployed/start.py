@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_tools.cli.deployed.stop import add_file_arguments, file_of
-from constructs_triton_tools.cli.options import confirm, open_session, recommend, show
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import confirm, open_session, show
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
 from constructs_triton_tools.operations.stopping.saved_endpoint import STARTED, read_saved
 from constructs_triton_tools.operations.stopping.stop import start_endpoint

@@ -14,13 +14,13 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.untrusted.terminal import print_note
+from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     add_options,
     confirm,
     open_session,
     parse_duration,
-    recommend,
     show,
 )
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls

@@ -25,7 +25,8 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines, p
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
-from constructs_triton_tools.cli.options import chosen, confirm, open_session, recommend
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import chosen, confirm, open_session
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare

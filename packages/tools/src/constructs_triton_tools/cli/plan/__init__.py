@@ -11,12 +11,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
-from constructs_triton_tools.cli.options import (
-    add_options,
-    add_price_arguments,
-    chosen,
-    recommend,
-)
+from constructs_triton_tools.cli.next_command import recommend
+from constructs_triton_tools.cli.options import add_options, add_price_arguments, chosen
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
