@@ -19,7 +19,6 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, argument_type, pair_argument
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.flags import add_option, default_words, given
-from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 from constructs_triton_tools.planning.csv_table import parse_measured_type
 from constructs_triton_tools.planning.quantities import read_decimal, read_positive
 
@@ -122,6 +121,8 @@ def open_session(arguments: argparse.Namespace) -> boto3.Session:
 
 def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> list[str]:
     """Return the endpoint of the command, or those of its stack."""
+    from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
+
     if (arguments.endpoint is None) == (arguments.stack is None):
         raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")
     return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]
