@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
@@ -20,7 +21,9 @@ from constructs_triton_tools.cli.options import (
 )
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
-from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, StackDiagnosis, diagnose_stack
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.operations.stack_endpoints import StackDiagnosis
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
@@ -43,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Diagnose and print; return 1 if something is wrong, else 0."""
     if arguments.log_file is not None:
         return _diagnose_file(arguments)
+    from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, diagnose_stack
 
     session = open_session(arguments)
     try:
