@@ -13,6 +13,7 @@ from constructs_triton_core.errors import InvalidValueError, MissingDependencyEr
 __all__ = [
     "AwsError",
     "AwsReader",
+    "credentials_of",
     "make_session",
     "permission_of",
     "reaching_aws",
@@ -135,6 +136,21 @@ def reaching_aws(service: str = "aws") -> Iterator[None]:
         if isinstance(origin, ClientError):
             raise _refusal(service, origin) from error
         raise AwsError(f"AWS: cannot be reached ({error})", "set --region or --profile") from error
+
+
+def credentials_of(session: boto3.Session) -> Any:
+    """Return botocore's credentials of a session.
+
+    Raises:
+        AwsError: the session has none.
+    """
+    from botocore.exceptions import NoCredentialsError
+
+    with reaching_aws():
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise NoCredentialsError
+    return credentials
 
 
 def permission_of(service: str, operation: str) -> str:

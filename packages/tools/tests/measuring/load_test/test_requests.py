@@ -210,7 +210,7 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
     """Signed requests need credentials, and the message says how to get them."""
     monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
     signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
-    with pytest.raises(InvalidValueError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
+    with pytest.raises(InvalidValueError, match=r"AWS: no credentials were found; run `aws configure`"):
         StepRunner([signed], LIMITS)
 
 

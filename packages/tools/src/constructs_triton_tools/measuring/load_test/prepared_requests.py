@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_client.transports.http_transport import container_headers, container_path
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws.aws_reader import credentials_of, make_session
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 from constructs_triton_tools.measuring.load_test.samples import OK, count_tokens
 
@@ -139,10 +139,7 @@ class Signer:
     @classmethod
     def of_default_session(cls) -> Signer:
         """Create a signer with the credentials that boto3 finds."""
-        credentials = make_session().get_credentials()
-        if credentials is None:
-            raise InvalidValueError("AWS: there are no credentials; log in, or set AWS_PROFILE")
-        return cls(credentials)
+        return cls(credentials_of(make_session()))
 
     def sign(self, request: PreparedRequest) -> dict[str, str]:
         """Return the request's headers with a new signature."""
