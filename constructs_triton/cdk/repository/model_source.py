@@ -27,7 +27,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 from triton_model_check.artifacts.environments.placement import Environments, with_environments
-from triton_model_check.artifacts.plans.several_gpus import (
+from triton_model_check.artifacts.several_gpus import (
     GpuRepositories,
     combine_gpus,
     compiled_repositories,
