@@ -11,6 +11,7 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
@@ -101,8 +102,8 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
     return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
 
 
-def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
-    line, column = place or (problem.line, problem.column)
+def _finding(rule: Rule, problem: Problem, path: str, place: Range | None) -> Finding:
+    line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
     return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
 
