@@ -57,11 +57,11 @@ class Choice:
 
     def apply(self, report: Report) -> Report:
         """Return the report with only what was chosen."""
-        chosen = [each for each in report.findings if self._is_chosen(each)]
-        ignored = [each for each in chosen if self._ignores(each)]
-        kept = tuple(each for each in chosen if each not in ignored) if ignored else tuple(chosen)
-        before = (each for each in report.ignored if self._is_chosen(each))
-        return replace(report, findings=kept, ignored=(*before, *ignored))
+        kept: list[Finding] = []
+        ignored = [each for each in report.ignored if self._is_chosen(each)]
+        for each in filter(self._is_chosen, report.findings):
+            (ignored if self._ignores(each) else kept).append(each)
+        return replace(report, findings=tuple(kept), ignored=tuple(ignored))
 
     def _is_chosen(self, finding: Finding) -> bool:
         return not self.select or finding.code in self.select or _is_syntax(finding.code)
