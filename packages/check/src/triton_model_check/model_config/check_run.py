@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
@@ -134,7 +134,10 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
 def _finding(rule: Rule, problem: Problem, path: str, place: Range | None) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
-    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+    shown = Place(path, *place) if place else None  # with_places gives one to those that have none
+    return Finding(
+        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown
+    )
 
 
 def _shortened(text: str) -> str:
