@@ -19,6 +19,7 @@ from triton_model_check.model_config.choosing.comments import (
 )
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
 
@@ -59,7 +60,10 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
-    findings, ignored = _with_comments(comments, findings, _expected_codes(context))
+    ignored: list[Finding] = []
+    if comments:  # they count for findings without a line too, which then need a place
+        placed = with_places(findings, repository)
+        findings, ignored = _with_comments(comments, placed, _expected_codes(context))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     loaded = sorted(context.loaded & context.models.keys())
     not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
@@ -76,7 +80,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
 
 
 def _with_comments(
-    comments: Sequence[IgnoreComment], findings: list[Finding], expected: Collection[str]
+    comments: Sequence[IgnoreComment], findings: Iterable[Finding], expected: Collection[str]
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the findings with those about comments, and those that comments ignore."""
     kept, ignored, used = apply_comments(comments, findings, expected)
