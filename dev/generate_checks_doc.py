@@ -67,6 +67,37 @@ send the requests that fail. Five checks have only their source: `target-storage
 `target-plan-of-several-gpus` needs GPUs, and `tree-features` needs the FIL backend. `text-size` is a limit of
 the check itself, and `ignore-without-reason` a rule about its comments; Triton has neither.
 """
+CHOICE = """
+## Choose what is reported
+
+`check` takes several paths. The path of a model's folder, or of any file in it, reports this model and the
+models that need it; its whole repository is checked.
+
+- `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a chapter of
+  this page, such as `warmup`. `--statistics` prints how often each code was found.
+- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a line
+  of its own. A finding without a line is at the first line of the file.
+
+```text
+# triton-model-check: ignore[text-placeholder] our start script replaces it
+parameters { key: "path" value { string_value: "${path}" } }
+```
+
+The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be ignored.
+A comment counts wherever the checks run: in an app it does what `RepositoryCheck.on(acknowledge=[...])` does,
+so a model with an ignored error is packed and deployed.
+
+`explain` prints what a code means, and how to fix what it reports. In Python, `check_repository` returns the
+findings:
+
+```python
+from triton_model_check import check_repository
+
+report = check_repository("models", target="server")
+assert [finding.code for finding in report.errors] == []
+```
+
+"""
 GROUP_HEAD = """# {title}
 
 [All checks](../checks.md). Each example shows what `constructs-triton check` prints, and the change that
@@ -113,7 +144,7 @@ def render() -> dict[str, str]:
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
-    parts = [HEAD + "".join(verdicts) + JSON]
+    parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
         rows = [
             f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
