@@ -109,5 +109,5 @@ def apply_comments(
 def _with_unused(
     comment: IgnoreComment, used: Collection[tuple[IgnoreComment, str]], expected: Collection[str]
 ) -> UsedComment:
-    unused = (code for code in comment.codes if code in expected and (comment, code) not in used)
-    return UsedComment(comment, tuple(unused))
+    wanted = (code for code in comment.codes if code in expected and can_be_ignored(code))
+    return UsedComment(comment, tuple(code for code in wanted if (comment, code) not in used))
