@@ -75,17 +75,17 @@ models that need it; its whole repository is checked.
 
 - `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a chapter of
   this page, such as `warmup`. `--statistics` prints how often each code was found.
-- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a line
-  of its own. A finding without a line is at the first line of the file.
+- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a
+  line of its own. A finding without a line is at the first line of the file.
 
 ```text
 # triton-model-check: ignore[text-placeholder] our start script replaces it
 parameters { key: "path" value { string_value: "${path}" } }
 ```
 
-The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be ignored.
-A comment counts wherever the checks run: in an app it does what `RepositoryCheck.on(acknowledge=[...])` does,
-so a model with an ignored error is packed and deployed.
+The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be
+ignored. A comment counts wherever the checks run: in an app it does what
+`RepositoryCheck.on(acknowledge=[...])` does, so a model with an ignored error is packed and deployed.
 
 `explain` prints what a code means, and how to fix what it reports. In Python, `check_repository` returns the
 findings:

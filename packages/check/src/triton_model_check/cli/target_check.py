@@ -43,23 +43,33 @@ class Checked(NamedTuple):
 def check_for_target(arguments: argparse.Namespace) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
     repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    placed, problem = place_environments(repository, local_files=not arguments.no_files)
+    checked = _check_repository(placed, arguments)
+    return checked._replace(report=without_imports(checked.report, repository, problem))
+
+
+def place_environments(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
+    """Return the repository with its environments, or why it is without them, else ``""``."""
+    if not local_files:
+        return repository, ""
     try:
-        placed = repository if arguments.no_files else with_environments(repository)
+        return with_environments(repository), ""
     except EnvironmentNotBuiltError as error:
-        return _without_imports(_check_repository(repository, arguments), repository, str(error))
-    return _check_repository(placed, arguments)
+        return repository, str(error)
 
 
-def _without_imports(checked: Checked, repository: ModelRepository, problem: str) -> Checked:
+def without_imports(report: Report, repository: ModelRepository, problem: str) -> Report:
     """Return what was found without missing imports of models whose environment was not built here."""
-    models, report = find_environments(repository), checked.report
+    if not problem:
+        return report
+    models = find_environments(repository)
     kept = [
         each
         for each in report.findings
         if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
     ]
     not_checked = (*report.not_checked, f"not checked: {problem}")
-    return checked._replace(report=replace(report, findings=tuple(kept), not_checked=not_checked))
+    return replace(report, findings=tuple(kept), not_checked=not_checked)
 
 
 def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> Checked:

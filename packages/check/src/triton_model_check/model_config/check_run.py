@@ -100,7 +100,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
     return {
         code
         for code, rule in RULES.items()
-        if rule.group != "target"
+        if rule.group not in ("server", "target")
         and (target.local_files or not rule.needs_files)
         and rule.holds_for(target.platform, target.image_version)
     }
