@@ -8,9 +8,9 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.cli.chosen import choose
 from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import place_environments, without_imports
-from triton_model_check.model_config.choosing.choice import Choice
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 from triton_model_check.model_repository.repository import ModelRepository
@@ -43,7 +43,7 @@ def check_repository(
     repository = ModelRepository.from_directory(path)
     placed, problem = place_environments(repository, local_files=local_files)
     report = without_imports(placed.check(place, is_packed=False), repository, problem)
-    return report if settings is None else Choice.of_settings(Settings.of(Path(settings))).apply(report)
+    return report if settings is None else choose(report, Settings.of(Path(settings)))
 
 
 def _target(target: Platform | Target, image_version: str | None) -> Target:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
 from triton_model_check.cli.check_paths import from_working_folder
 from triton_model_check.cli.target_check import Checked
-from triton_model_check.model_config.choosing.choice import count_codes
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
@@ -32,7 +32,7 @@ def print_reports(checked: Sequence[Checked], answers: Sequence[Answers], *, cou
     for each, answer in zip(checked, answers, strict=True):
         report = each.report if is_one else from_working_folder(each.report)
         if counts_only:
-            print_lines(*(f"{count:>6}  {code}" for code, count in count_codes(report.findings)))
+            print_lines(*(f"{count:>6}  {code}" for code, count in _counts(report.findings)))
         else:
             root = Path(report.repository if is_one else ".")
             print_lines(*(line for finding in report.findings for line in _block(finding, root)))
@@ -58,7 +58,8 @@ def print_reports_json(checked: Sequence[Checked], answers: Sequence[Answers], *
 def _document(checked: Checked, answers: Answers, *, with_counts: bool) -> dict[str, object]:
     report = checked.report
     document: dict[str, object] = {
-        "endpoint": checked.endpoint,
+        "target": checked.target and checked.target.platform,
+        "image_version": checked.target and checked.target.image_version,
         "default_models": list(checked.default_models),
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
@@ -66,7 +67,7 @@ def _document(checked: Checked, answers: Answers, *, with_counts: bool) -> dict[
         "ignored": [finding.to_dict() for finding in report.ignored],
     }
     if with_counts:
-        document["statistics"] = dict(count_codes(report.findings))
+        document["statistics"] = dict(_counts(report.findings))
     if answers is not None:
         document["server"] = answers
     return document
@@ -111,15 +112,23 @@ def _one_column_each(text: str) -> str:
 
 
 def _summary(checked: Checked) -> str:
-    report, where = checked.report, checked.where
+    report = checked.report
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
     if report.ignored:
         counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    words = report.verdict.words
     if report.verdict is Verdict.LOADS and is_open:
-        return f"{counts}: Triton accepts what was checked{where}"
-    return f"{counts}: {report.verdict.words}{where}"
+        words = "Triton accepts what was checked"
+    if words.startswith("Triton"):
+        return f"{counts}: {words.replace('Triton', checked.subject, 1)}"
+    return f"{counts}: {words}{checked.where}"
 
 
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
+    """Return the codes with the number of their findings, the most frequent first."""
+    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))

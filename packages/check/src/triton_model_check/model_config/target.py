@@ -7,14 +7,16 @@ repository on a single-model endpoint.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from triton_model_check.facts.images import newest_release
 from triton_model_check.facts.published import load
 
-__all__ = ["ALL_MODELS", "PLATFORMS", "SAGEMAKER", "SERVERS", "Mode", "Platform", "Target"]
+__all__ = ["ALL_MODELS", "PLATFORMS", "SAGEMAKER", "SERVERS", "Platform", "Target", "parse_shm_size"]
 
 Mode = Literal["single", "multi-model"]
 Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
@@ -33,6 +35,21 @@ _PLACES: dict[Platform, str] = {
     "sagemaker": "on a SageMaker single-model endpoint",
     "sagemaker-multi-model": "on a SageMaker multi-model endpoint",
 }
+
+
+_SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
+
+
+def parse_shm_size(text: str, place: str = "shm_size") -> int:
+    """Return the bytes of a size as Docker and Kubernetes write it: ``256m``, ``1g`` or ``1Gi``.
+
+    Raises:
+        InvalidValueError: the text has another form. ``place`` is its name in the message.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise InvalidValueError(f'{place}: must be a size, got "{text}"; write for example 256m or 1g')
+    return int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
 
 
 class ArchiveContent(NamedTuple):
