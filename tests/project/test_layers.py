@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_repository",
         "artifacts",
         "cli",
+        "repository_check",
         "__main__",
     ),
     "constructs_triton_functions": (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
-from triton_model_check.model_config.locations import FieldPath
+from triton_model_check.model_config.locations import FieldPath, Range
 from triton_model_check.model_config.model_under_check import RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
@@ -65,7 +65,7 @@ class ModelInMemory(ModelFolder):
         """A Python model that completes no tensors, if the configuration is taken to be complete."""
         return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
 
-    def locate(self, field: FieldPath) -> tuple[int, int] | None:  # noqa: ARG002 - the signature above
+    def locate(self, field: FieldPath) -> Range | None:  # noqa: ARG002 - the signature above
         return None  # the user wrote no file, so a line would mislead
 
 
@@ -81,9 +81,13 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
     for rule in RULES.values():
         if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
             continue
+        if not rule.holds_for(model.target.platform, model.target.image_version):
+            continue
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
-                yield ConfigProblem(rule.code, problem.message, rule.hint_for(problem), problem.field)
+                yield ConfigProblem(
+                    rule.code, problem.message, rule.hint_for(problem, model.target.platform), problem.field
+                )
 
 
 def refuse_errors(config: Any, known: Iterable[ConfigProblem] = ()) -> None:
@@ -113,8 +117,7 @@ def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
         folders=folders,
         directories=dict.fromkeys(folders, False),
         root=None,
-        target=Target(local_files=False),
+        target=Target("server", local_files=False),
         loaded=frozenset(folders),
         served=(model.name,),
-        front_end=False,
     )
