@@ -50,6 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_config",
         "model_repository",
         "artifacts",
+        "reporting",
         "cli",
         "__main__",
     ),

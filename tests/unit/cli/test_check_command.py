@@ -107,8 +107,8 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {"endpoint", "default_models", "verdict", "findings", "not_checked"}
-    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
+    assert set(document) == {"version", "endpoint", "default_models", "verdict", "findings", "not_checked"}
+    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
 

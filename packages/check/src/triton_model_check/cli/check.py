@@ -8,12 +8,13 @@ from pathlib import Path
 
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Verdict
-from constructs_triton_core.program.argument_types import add_common, version_argument, whole_number
+from constructs_triton_core.program.argument_types import version_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
-from triton_model_check.cli.check_output import print_report, print_report_json
 from triton_model_check.cli.target_check import check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
+from triton_model_check.reporting.formats import add_format, print_results
+from triton_model_check.reporting.results import Result
 
 AskServer = Callable[[Path], dict[str, str]]
 """Returns what a Triton server says of each model of a folder."""
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
     add_called_models(parser)
-    add_common(parser, "--json")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
@@ -79,8 +80,7 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
     with show_work(f"checking {arguments.path}"):
         checked = check_for_target(arguments)
     answers = None if ask_server is None else ask_server(Path(arguments.path))
-    if arguments.json:
-        print_report_json(checked, answers)
-    else:
-        print_report(checked, Path(arguments.path), answers)
+    details = {"endpoint": checked.endpoint, "default_models": list(checked.default_models)}
+    result = Result(Path(arguments.path), checked.report, checked.where, details, answers)
+    print_results([result], arguments.output_format, arguments.output_file)
     return EXIT_SUCCESS if checked.report.verdict is Verdict.LOADS else EXIT_WRONG

@@ -1,43 +1,53 @@
-"""Prints what a check found."""
+"""Prints what a check found for a person, and as JSON for a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from triton_model_check.cli.target_check import Checked
+from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
+_VERSION = 1  # of the JSON: a change that a reader can notice, beside a new field, makes it 2
 #: Warnings about models that load only in an image that contains more than AWS's.
 _DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 
 
-def print_report_json(checked: Checked, answers: dict[str, str] | None) -> None:
-    report = checked.report
-    document: dict[str, object] = {
-        "endpoint": checked.endpoint,
-        "default_models": list(checked.default_models),
+def print_as_json(results: Sequence[Result]) -> None:
+    """Print one object: of the folder, or with a list of them if there are several."""
+    if len(results) == 1:
+        document = _document(results[0])
+    else:
+        document = {"repositories": [{"path": str(each.root), **_document(each)} for each in results]}
+    print_json({"version": _VERSION, **document})
+
+
+def _document(result: Result) -> dict[str, object]:
+    report = result.report
+    document = {
+        **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
     }
-    if answers is not None:
-        document["server"] = answers
-    print_json(document)
+    return document if result.answers is None else {**document, "server": dict(result.answers)}
 
 
-def print_report(checked: Checked, root: Path, answers: dict[str, str] | None) -> None:
-    report = checked.report
-    for finding in report.findings:
-        print_lines(*_block(finding, root))
-    print_lines([(_summary(checked), _BOLD)])
-    print_lines(*(f"  {line}" for line in report.not_checked))
-    print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
+def print_text(results: Sequence[Result]) -> None:
+    """Print each finding with its line, and the verdict; several folders have headings."""
+    for result in results:
+        if len(results) > 1:
+            print_lines([(f"{result.root}:", _BOLD)])
+        for finding in result.report.findings:
+            print_lines(*_block(finding, result.root))
+        print_lines([(summary(result), _BOLD)])
+        print_lines(*(f"  {line}" for line in result.report.not_checked))
+        print_lines(*(f"server: {name}: {answer}" for name, answer in (result.answers or {}).items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -78,8 +88,9 @@ def _one_column_each(text: str) -> str:
     )
 
 
-def _summary(checked: Checked) -> str:
-    report, where = checked.report, checked.where
+def summary(result: Result) -> str:
+    """Return the numbers of findings and the verdict."""
+    report, where = result.report, result.where
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
     if report.verdict is Verdict.LOADS and is_open:
