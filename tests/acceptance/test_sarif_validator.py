@@ -27,7 +27,7 @@ def test_validator_accepts_findings_of_all_rules(tmp_path: Path) -> None:
     results = []
     for number, example in enumerate(EXAMPLES.values()):
         repository = ModelRepository.from_directory(write(example.failing, tmp_path / str(number)))
-        results.append(Result(repository.path, repository.check(example.target, is_packed=False)))
+        results.append(Result(repository.check(example.target, is_packed=False)))
     found, log = tmp_path / "found.sarif", tmp_path / "log.sarif"
     print_results(results, "sarif", str(found))
     command = [str(VALIDATOR), "validate", str(found), "--rule-kind", "Sarif;Ghas", "--output", str(log)]

@@ -40,7 +40,7 @@ def _one_of_each(directory: Path) -> list[Result]:
     results = []
     for number, example in enumerate(EXAMPLES.values()):
         repository = ModelRepository.from_directory(write(example.failing, directory / f"{number}"))
-        results.append(Result(repository.path, repository.check(example.target, is_packed=False)))
+        results.append(Result(repository.check(example.target, is_packed=False)))
     return results
 
 
@@ -87,7 +87,7 @@ def test_line_hash_is_the_one_that_github_computes(
     """GitHub's upload warns of another hash. Source: codeql-action, ``fingerprints.test.ts``."""
     (tmp_path / "f").write_bytes(text.encode())
     finding = Finding("code", Severity.ERROR, "f", "no", place=Place("f", line, 1, line, 1))
-    (found,) = shown([Result(tmp_path, Report("", (finding,)))])
+    (found,) = shown([Result(Report(str(tmp_path), (finding,)))])
     assert found.line_hash == expected
 
 
@@ -106,7 +106,7 @@ def test_github_command_cannot_be_forged(tmp_path: Path, capsys: pytest.CaptureF
     """Line breaks and signs of commands stay text. A range of several lines has no columns."""
     name = "a,b:c%"
     finding = Finding("code", Severity.ERROR, name, "100%\n::error::forged", place=Place(name, 1, 5, 2, 3))
-    print_results([Result(tmp_path, Report("", (finding,)))], "github")
+    print_results([Result(Report(str(tmp_path), (finding,)))], "github")
     line, _ = capsys.readouterr().out.splitlines()
     assert line.startswith(f"::error title=code,file={tmp_path}/a%2Cb%3Ac%25,line=1,endLine=2::")
     assert line.endswith("code: 100%25\\n::error::forged")
@@ -161,7 +161,7 @@ def test_format_does_not_depend_on_a_ci_service(
 def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every format prints the findings of several folders as one document."""
     finding = Finding("backend-runtime", Severity.ERROR, "m", "no", place=Place("m/config.pbtxt", 1, 1, 1, 1))
-    results = [Result(tmp_path / name, Report(name, (finding,))) for name in ("a", "b")]
+    results = [Result(Report(str(tmp_path / name), (finding,))) for name in ("a", "b")]
     print_results(results, "json")
     document = json.loads(capsys.readouterr().out)
     assert [each["path"] for each in document["repositories"]] == [str(each.root) for each in results]

@@ -81,6 +81,6 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         checked = check_for_target(arguments)
     answers = None if ask_server is None else ask_server(Path(arguments.path))
     details = {"endpoint": checked.endpoint, "default_models": list(checked.default_models)}
-    result = Result(Path(arguments.path), checked.report, checked.where, details, answers)
+    result = Result(checked.report, checked.where, details, answers)
     print_results([result], arguments.output_format, arguments.output_file)
     return EXIT_SUCCESS if checked.report.verdict is Verdict.LOADS else EXIT_WRONG

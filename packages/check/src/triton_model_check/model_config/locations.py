@@ -25,14 +25,8 @@ _QUOTES = ("'", '"')
 Span = tuple[int, int]
 """The offsets of the first character, and of the one after the last."""
 
-
-class Range(NamedTuple):
-    """Where a piece of a text begins and ends, counted from 1; the end is after the last character."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+Range = tuple[int, int, int, int]
+"""The first line and column of a piece of a text, and those after its last character, counted from 1."""
 
 
 class FieldSpans(NamedTuple):
@@ -77,7 +71,7 @@ class Locations:
     def find(self, path: FieldPath) -> Range | None:
         """Return the place of a field, or of the nearest enclosing field that is in the file."""
         start, spans, _ = self._look_up(path)
-        return None if spans is None else Range(*self._place(start), *self._place(spans.value[1]))
+        return None if spans is None else (*self._place(start), *self._place(spans.value[1]))
 
     def spans(self, path: FieldPath) -> FieldSpans | None:
         """Return the parts of exactly this field; ``None`` if it is not there, or given several times."""

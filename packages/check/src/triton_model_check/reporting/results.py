@@ -21,18 +21,21 @@ class Result:
     """What a check of one folder found.
 
     Args:
-        root: The folder.
-        report: The findings.
+        report: The findings, and the folder.
         where: What follows the verdict in the last line, such as the endpoint in words.
         details: What JSON has of the target.
         answers: What a server says of each model. Default: none was asked.
     """
 
-    root: Path
     report: Report
     where: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
     answers: Mapping[str, str] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return Path(self.report.repository)
 
 
 class Shown(NamedTuple):
