@@ -39,14 +39,14 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": _sentence(rule.summary)},
         "fullDescription": {"text": _sentence(rule.reason or rule.summary)[:_LONGEST_DESCRIPTION]},
-        "help": {"text": f"{hint} Source: {rule.source}."},
+        "help": {"text": f"To fix it: {hint} Source: {rule.source}."},
         "defaultConfiguration": {"level": rule.severity.value},
         "properties": {"tags": ["triton", rule.group]},
     }
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _result(each: Shown, index: int) -> dict[str, Any]:
@@ -64,10 +64,8 @@ def _result(each: Shown, index: int) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    is_absolute = os.path.isabs(file)  # noqa: PTH117 - it is a string
-    return (
-        f"file:///{quote(os.fsencode(file.lstrip('/')), '/:')}" if is_absolute else quote(os.fsencode(file))
-    )
+    quoted = quote(os.fsencode(file.lstrip("/")), "/:")
+    return f"file:///{quoted}" if os.path.isabs(file) else quoted  # noqa: PTH117 - it is a string
 
 
 def print_github(results: Sequence[Result]) -> None:
@@ -93,7 +91,7 @@ def _command(each: Shown) -> str:
 
 
 def _escaped(value: object, signs: str = "") -> str:
-    """Escape as the toolkit does; what is not visible, such as a line break, is made visible first."""
+    """Escape as the toolkit does; line breaks and control characters become visible escapes."""
     text = visible(str(value))
     for sign in f"%{signs}":
         text = text.replace(sign, f"%{ord(sign):02X}")

@@ -33,8 +33,13 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "Actions) or gitlab (a Code Quality report); default: text",
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
-    alias = {"action": "store_const", "const": "json", "dest": "output_format"}
-    parser.add_argument("--json", help="the same as --output-format json", **alias)
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="output_format",
+        help="the same as --output-format json",
+    )
 
 
 def print_results(results: Sequence[Result], output_format: str, output_file: str | None = None) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+
+_WINDOW = 100  # characters that GitHub hashes
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Result:
 class Shown(NamedTuple):
     """A finding as a code host shows it.
 
-    ``file`` is relative to the working folder, if it is in there, and ``text`` its content without blanks.
+    ``file`` is relative to the working folder, if it is in there, and ``text`` its content for hashes.
     """
 
     finding: Finding
@@ -63,22 +65,21 @@ class Shown(NamedTuple):
         It is a hash of the 100 characters from the beginning of the line on that are no blanks, and the
         number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
         """
-        packed = self.text + "\uffff"
-        starts = [0, *(match.end() for match in re.finditer("\n", packed))][: self.place.line]
-        windows = [packed[start : start + 100].ljust(100, "\0") for start in starts]
+        starts = _line_starts(self.text)[: self.place.line]
+        window = self.text[starts[-1] : starts[-1] + _WINDOW]
         value = 0
-        for character in windows[-1]:
+        for character in window:
             value = (value * 37 + ord(character)) % 2**64
-        return f"{value:x}:{windows.count(windows[-1])}"
+        return f"{value:x}:{sum(self.text.startswith(window, start) for start in starts)}"
 
 
 def shown(results: Iterable[Result]) -> list[Shown]:
     """Return all findings, errors first: code hosts cut off what is too much."""
-    text_of, found = cache(text_without_blanks), []
+    from_here, text_of, found = cache(_from_here), cache(_text_to_hash), list[Shown]()
     for result in results:
         for each in result.report.findings:
             if each.place is not None:
-                file = _from_here(result.root / each.place.file)
+                file = from_here(result.root / each.place.file)
                 found.append(Shown(each, each.place, file, text_of(file)))
     return sorted(found, key=lambda each: each.finding.severity is not Severity.ERROR)
 
@@ -90,10 +91,15 @@ def _from_here(path: Path) -> str:
     return inside[0].relative_to(here).as_posix() if inside else path.resolve().as_posix()
 
 
-def text_without_blanks(path: str) -> str:
-    """Return the text of a file without blanks and with one kind of line breaks; "" if it is no text."""
+def _text_to_hash(path: str) -> str:
+    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file, an empty one."""
     try:
         text = read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace")
     except OSError:
-        return ""
-    return re.sub("[ \t]", "", re.sub("\r\n?", "\n", text))
+        text = ""
+    return re.sub("[ \t]", "", re.sub("\r\n?", "\n", text)) + "\uffff" + "\0" * _WINDOW
+
+
+@lru_cache(maxsize=1)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]

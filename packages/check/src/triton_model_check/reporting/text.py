@@ -40,6 +40,7 @@ def _document(result: Result) -> dict[str, object]:
 
 def print_text(results: Sequence[Result]) -> None:
     """Print each finding with its line, and the verdict; several folders have headings."""
+    _lines.cache_clear()  # a file may have changed since
     for result in results:
         if len(results) > 1:
             print_lines([(f"{result.root}:", _BOLD)])
