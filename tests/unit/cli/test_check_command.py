@@ -108,6 +108,7 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
     assert set(document) == {
+        "version",
         "target",
         "image_version",
         "default_models",

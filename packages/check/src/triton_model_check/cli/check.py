@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from constructs_triton_core.findings import Verdict
-from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
-from triton_model_check.cli.check_output import print_reports, print_reports_json
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
 from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.target import Platform
+from triton_model_check.reporting.formats import add_format, print_results
+from triton_model_check.reporting.results import Result
 
 AskServer = Callable[[Path], dict[str, str]]
 """Returns what a Triton server says of each model of a folder."""
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
     add_called_models(parser)
-    add_common(parser, "--json")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
@@ -62,10 +62,8 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
     named = _repositories(arguments)
     checked = [_check(each, arguments) for each in named]
     answers = [None if ask_server is None else ask_server(each.repository) for each in named]
-    if arguments.json:
-        print_reports_json(checked, answers, with_counts=arguments.statistics)
-    else:
-        print_reports(checked, answers, counts_only=arguments.statistics)
+    results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
+    print_results(results, arguments.output_format, arguments.output_file)
     loads = all(each.report.verdict is Verdict.LOADS for each in checked)
     return EXIT_SUCCESS if loads else EXIT_WRONG
 
@@ -88,3 +86,13 @@ def _check(named: NamedModels, arguments: argparse.Namespace) -> Checked:
     report = of_named_models(checked.report, named)
     options = listed(arguments.select), listed(arguments.ignore)
     return checked._replace(report=choose(report, Settings.of(named.repository), *options))
+
+
+def _result(checked: Checked, answers: dict[str, str] | None, *, is_counted: bool) -> Result:
+    target = checked.target
+    details = {
+        "target": target and target.platform,
+        "image_version": target and target.image_version,
+        "default_models": list(checked.default_models),
+    }
+    return Result(checked.report, checked.subject, checked.where, details, answers, is_counted)

@@ -26,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
     code = check.run(arguments, _ask_server if arguments.server else None)
     repository = check.only_repository(arguments)
-    if code == EXIT_SUCCESS and not (arguments.json or arguments.archive or repository is None):
+    is_read = arguments.output_format == "text" and not arguments.archive
+    if code == EXIT_SUCCESS and is_read and repository is not None:
         recommend(f"local up {shlex.quote(str(repository))}")
     return code
 
