@@ -24,7 +24,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two repositories: an ensemble ``pipe`` of ``a`` with a model ``m`` beside it, all wrong; and ``n``."""
     monkeypatch.chdir(tmp_path)
     wrong = {"a/config.pbtxt": WRONG, "m/config.pbtxt": WRONG, "m/1/model.py": CLASS, "m/1/data/9/x.bin": "x"}
-    pipe = f"{ensemble(ONE_STEP)['pipe/config.pbtxt']}{PLACEHOLDER}"
+    pipe = f"{ensemble(ONE_STEP)['pipe/config.pbtxt']!s}{PLACEHOLDER}"
     write({**ensemble(ONE_STEP), **wrong, "pipe/config.pbtxt": pipe}, tmp_path / "shop")
     write({"n/config.pbtxt": HEAD, "n/1/model.py": CLASS}, tmp_path / "other")
     return tmp_path

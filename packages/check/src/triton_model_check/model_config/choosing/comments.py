@@ -98,7 +98,7 @@ def apply_comments(
     ignored: list[Finding] = []
     used: set[tuple[IgnoreComment, str]] = set()
     for each in findings:
-        place = (each.path, each.line) if each.place is None else each.place[:2]
+        place = (each.path, each.line or 1) if each.place is None else each.place[:2]
         matching = [comment for comment in by_place.get(place, ()) if each.code in comment.codes]
         is_ignored = bool(matching) and can_be_ignored(each.code)
         (ignored if is_ignored else kept).append(each)
