@@ -11,6 +11,8 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.fixing.edits import fix_in
+from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.report import Report
@@ -77,7 +79,8 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", None)
+            path = problem.path or "."
+            yield _finding(rule, problem, path, None, context.folders.get(path.partition("/")[0]))
 
 
 def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
@@ -98,14 +101,18 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
     if problem.path is not None:
-        return _finding(rule, problem, problem.path, None)
-    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
+        return _finding(rule, problem, problem.path, None, model.folder)
+    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), model.folder)
 
 
-def _finding(rule: Rule, problem: Problem, path: str, place: Range | None) -> Finding:
+def _finding(
+    rule: Rule, problem: Problem, path: str, place: Range | None, folder: ModelFolder | None
+) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
-    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+    fix = fix_in(folder, path, problem.fix)
+    finding = Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+    return finding if fix is None else replace(finding, fix=fix)
 
 
 def _shortened(text: str) -> str:

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.findings import Severity
+from triton_model_check.model_config.fixing.reasons import reason_against_fix
+from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
 
 Scope = Literal[
@@ -34,7 +36,7 @@ class Problem(NamedTuple):
     """One thing that is wrong.
 
     ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule.
+    replaces the hint of the rule. ``fix`` changes the file in which the problem is.
     """
 
     message: str
@@ -43,6 +45,7 @@ class Problem(NamedTuple):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    fix: Remedy | None = None
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
@@ -82,6 +85,11 @@ class Rule:
     def group(self) -> str:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
+
+    @property
+    def fix_reason(self) -> str | None:
+        """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
+        return reason_against_fix(self.code)
 
     def hint_for(self, problem: Problem) -> str:
         """The hint of a problem: its own, or the rule's."""
