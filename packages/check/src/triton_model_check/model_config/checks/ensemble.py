@@ -7,6 +7,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.tensors import declared_twice, has_too_many_inputs
+from triton_model_check.model_config.fixing.steps import put_meant, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
@@ -31,7 +32,7 @@ def field(model: ModelUnderCheck) -> Iterator[Problem]:
         ("model_warmup", "model_warmup can", bool(config.model_warmup)),
     ):
         if is_set:
-            yield Problem(f"{what} not be specified for ensemble", (name,))
+            yield Problem(f"{what} not be specified for ensemble", (name,), fix=safe(remove(name)))
 
 
 @ensemble_rule("ensemble-no-step", source=_VALIDATE, hint="add a step to ensemble_scheduling")
@@ -83,8 +84,9 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     misspelled = graph.misspelled_reads.values()
     for name in graph.unused_inputs:
         if name not in misspelled:
-            hint = "map it to an input of a step, or remove it"
-            yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
+            hint, place = "map it to an input of a step, or remove it", ("input", graph.inputs.index(name))
+            fix = unsafe(remove(*place)) if len(graph.inputs) > 1 else None
+            yield Problem(f'ensemble input "{name}" is not used', place, hint, fix=fix)
 
 
 @ensemble_rule("ensemble-unproduced", source=_VALIDATE)
@@ -106,13 +108,15 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
         if tensor in graph.outputs:
             place: tuple[str | int, ...] = ("output", graph.outputs.index(tensor))
             message = f'output "{tensor}" is not written, got tensors {quoted(known)}'
+            fix = put_meant((*place, "name"), hint)
         else:
             step = graph.readers[tensor][0]
             key = next(key for key, value in step.input_map.items() if value == tensor)
             place = (*STEPS, step.index, "input_map", key)
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
-        yield Problem(message, place, hint)
+            fix = put_meant((*place, "value"), hint)
+        yield Problem(message, place, hint, fix=fix)
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)
@@ -136,7 +140,9 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         )
         hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else remove
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
-        yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
+        place = (*STEPS, step.index, "output_map", key)
+        fix = put_meant((*place, "value"), hint) or (None if is_only else unsafe(remove(*place)))
+        yield Problem(message, place, hint, fix=fix)
 
 
 @ensemble_rule("ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output")

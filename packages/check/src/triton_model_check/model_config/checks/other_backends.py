@@ -9,6 +9,16 @@ from collections.abc import Iterator
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.facts.images import first_published
+from triton_model_check.model_config.fixing.steps import (
+    add,
+    put,
+    put_meant,
+    remove,
+    safe,
+    string,
+    unsafe,
+    values,
+)
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -50,7 +60,8 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
     place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
     if value not in TREE_MODEL_FILES:
         hint = did_you_mean(value, TREE_MODEL_FILES, f"write one of {quoted(TREE_MODEL_FILES)}")
-        yield Problem(f"{value} not recognized as a valid serialization format", place, hint)
+        fix = put_meant(("parameters", "model_type", "value", "string_value"), hint)
+        yield Problem(f"{value} not recognized as a valid serialization format", place, hint, fix=fix)
     for file in model.model_files:
         if file.model_type not in ("", value):
             message = f'"{file.path.name}" has the format {file.model_type}, but model_type is {value}'
@@ -76,7 +87,9 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem("the parameter output_class is required", hint=hint)
     elif model.parameter(name) == "true" and "threshold" not in model.config_parameters:
         message = "the parameter threshold is required for a classifier"
-        yield Problem(message, ("parameters", name), f"add {_PARAMETER % ('threshold', '0.5')}")
+        parameter = _PARAMETER % ("threshold", "0.5")
+        fix = unsafe(add((), parameter))
+        yield Problem(message, ("parameters", name), f"add {parameter}", fix=fix)
 
 
 @rule(
@@ -101,7 +114,8 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
         if field == "input" and tensor.name == "input__0" and wrong:
             dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
             message = f"the model has {wrong[0]} features, but a row of the input has {given} values"
-            yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
+            place = (field, index, "dims")
+            yield Problem(message, place, f"write dims: {dims}", fix=unsafe(put(place, values(dims))))
 
 
 @warning(
@@ -148,7 +162,10 @@ def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
         value = model.parameter(key)
         if key in _BOOLEAN_PARAMETERS and value.lower() not in _BOOLEANS:
             message = f'failed to convert {key} "{value}" to boolean'
-            yield Problem(message, ("parameters", key), 'write "true" or "false"')
+            meant = {"yes": "true", "y": "true", "no": "false", "n": "false"}.get(value.lower())
+            field = ("parameters", key, "value", "string_value")
+            fix = safe(put(field, string(meant))) if meant else None
+            yield Problem(message, ("parameters", key), 'write "true" or "false"', fix=fix)
         if key in _INTEGER_PARAMETERS:
             yield from _integer_problems(key, value)
 
@@ -180,7 +197,8 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
         if each.name != "openvino":
             field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
             message = f'unknown Execution Accelerator "{each.name}" is requested'
-            yield Problem(message, field, 'write "openvino", or remove the accelerator')
+            hint, fix = 'write "openvino", or remove the accelerator', unsafe(remove(*field[:-1]))
+            yield Problem(message, field, hint, fix=fix)
 
 
 @rule("onnx-operator-library", "onnxruntime", needs_files=True, when=("model_operations",), source=_LOAD)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
-from triton_model_check.model_config.locations import TOKEN, FieldPath, Locations, Span
+from triton_model_check.model_config.locations import FieldPath, Locations, Span
 
 Change = tuple[int, int, str]
 """The characters from an offset to before another one, and what replaces them."""
@@ -55,9 +55,25 @@ def meant(hint: str | None, step: Callable[[str], Step]) -> Remedy | None:
     return None if match is None else unsafe(step(match[1]))
 
 
+def put_meant(field: FieldPath, hint: str | None, used: Container[str] = ()) -> Remedy | None:
+    """The fix that writes the name which a hint asks about into a field, unless it is used already."""
+    match = _SUGGESTION.fullmatch(hint or "")
+    return None if match and match[1] in used else meant(hint, lambda name: put(field, string(name)))
+
+
+def string_meant(old: str, line: int | None, hint: str | None) -> Remedy | None:
+    """The fix that writes the name which a hint asks about into a string of a Python or JSON file."""
+    return meant(hint, lambda name: replace_string(old, name, line))
+
+
 def string(value: str) -> str:
     """Return a value in quotes."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def values(numbers: Iterable[int]) -> str:
+    """Return numbers as a list."""
+    return f"[ {', '.join(map(str, numbers))} ]"
 
 
 # --- fields of config.pbtxt -------------------------------------------------------------------------------
@@ -86,6 +102,16 @@ def put(path: FieldPath, value: str) -> Step:
             return [(*spans.value, value)]
         is_absent = isinstance(path[-1], str) and not _statements(locations, path)
         return add(path[:-1], f"{path[-1]}: {value}")(text, locations) if is_absent else None
+
+    return step
+
+
+def rewrite(path: FieldPath, statement: str) -> Step:
+    """Spell a whole statement in another way."""
+
+    def step(_: str, locations: Locations) -> list[Change] | None:
+        spans = locations.spans(path)
+        return None if spans is None else [(*spans.statement, statement)]
 
     return step
 
@@ -147,7 +173,7 @@ def _removal(text: str, span: Span) -> Change:
         return (before, after.end(), "") if after[1] is not None else (start, after.end(), "")
     if after[1] is not None:
         return before, end, ""
-    return start, after.end(), ""
+    return start, end if text[start] == "," else after.end(), ""
 
 
 def _joined(text: str, changes: list[Change]) -> list[Change]:
