@@ -12,7 +12,8 @@ from constructs_triton_core.program.argument_types import add_common, version_ar
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.cli.check_output import print_report, print_report_json
-from triton_model_check.cli.target_check import check_for_target
+from triton_model_check.cli.fixing import add_fixes, print_differences, with_fixes
+from triton_model_check.cli.target_check import Checked, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 
 AskServer = Callable[[Path], dict[str, str]]
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    add_fixes(parser)
     add_called_models(parser)
     add_common(parser, "--json")
 
@@ -76,11 +78,18 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         arguments: Those of the command.
         ask_server: Loads the models of a folder in a server. Default: no server is asked.
     """
-    with show_work(f"checking {arguments.path}"):
-        checked = check_for_target(arguments)
-    answers = None if ask_server is None else ask_server(Path(arguments.path))
+    root = Path(arguments.path)
+
+    def check(path: Path) -> Checked:
+        return check_for_target(argparse.Namespace(**{**vars(arguments), "path": str(path)}))
+
+    if arguments.diff:
+        return EXIT_WRONG if print_differences(check, root, arguments) else EXIT_SUCCESS
+    with show_work(f"checking {root}"):
+        checked = with_fixes(check, root, arguments)
+    answers = None if ask_server is None else ask_server(root)
     if arguments.json:
         print_report_json(checked, answers)
     else:
-        print_report(checked, Path(arguments.path), answers)
+        print_report(checked, root, answers)
     return EXIT_SUCCESS if checked.report.verdict is Verdict.LOADS else EXIT_WRONG

@@ -9,6 +9,7 @@ from pathlib import Path
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
+from triton_model_check.cli.fixing import fixable
 from triton_model_check.cli.target_check import Checked
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
@@ -36,7 +37,7 @@ def print_report(checked: Checked, root: Path, answers: dict[str, str] | None) -
     for finding in report.findings:
         print_lines(*_block(finding, root))
     print_lines([(_summary(checked), _BOLD)])
-    print_lines(*(f"  {line}" for line in report.not_checked))
+    print_lines(*(f"  {line}" for line in (*fixable(report.findings), *report.not_checked)))
     print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
 
 
