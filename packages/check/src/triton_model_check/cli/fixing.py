@@ -46,17 +46,19 @@ def with_fixes(check: Check, root: Path, arguments: argparse.Namespace) -> Check
     """
     if not arguments.fix:
         return check(root)
-    checked, count, files = _fix_all(check, root, is_unsafe=arguments.unsafe_fixes)
+    checked, count, files = fix_all(check, root, is_unsafe=arguments.unsafe_fixes)
     print_note(f"fixed {_plural(count, 'problem')} in {_plural(len(files), 'file')}")
     return checked
 
 
 def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -> bool:
     """Print what ``--fix`` would change, which is tried in a copy; return whether it is anything."""
+    if not any(each.fix for each in check(root).report.findings):
+        return False
     with TemporaryDirectory() as folder:
         copy = Path(folder).resolve() / root.resolve().name
         shutil.copytree(root, copy, symlinks=True, copy_function=_copy)
-        _, _, files = _fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
+        _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
         for path in sorted(files):
             name = (root / path.relative_to(copy)).as_posix()
             old, new = (
@@ -73,7 +75,7 @@ def _copy(source: str, target: str) -> None:
         shutil.copy2(source, target) if is_small else Path(target).symlink_to(Path(source).resolve())
 
 
-def _fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
+def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
     """Apply fixes until none is left; return what remains, the number of fixes, and the changed files."""
     checked, count, files = check(root), 0, set[Path]()
     for _ in range(_MOST_ROUNDS):

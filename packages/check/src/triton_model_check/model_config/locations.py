@@ -1,8 +1,8 @@
 """Finds each field of a ``config.pbtxt`` in its text, when a finding or a fix needs it.
 
 protobuf does not keep the places, so this module splits the text into tokens again. protobuf's tokenizer
-would take quadratic time to tell the places in a long line. The text has been parsed before, so brackets match
-and every field name is followed by its value.
+would take quadratic time to tell the places in a long line. The text has been parsed before, so brackets
+match and every field name is followed by its value.
 """
 
 from __future__ import annotations

@@ -133,12 +133,12 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
         is_only = len(step.output_map) == 1
-        remove = (
+        otherwise = (
             "remove the step, or add the tensor to output or to an input_map"
             if is_only
             else f'remove "{key}" from output_map'
         )
-        hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else remove
+        hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else otherwise
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
         place = (*STEPS, step.index, "output_map", key)
         fix = put_meant((*place, "value"), hint) or (None if is_only else unsafe(remove(*place)))

@@ -51,21 +51,27 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
         where = (*place, "initial_state")
         if not start.name:
             message = "Field 'name' must be set when using initial_state"
-            fix = unsafe(put((*where, "name"), string(state.input_name)))
+            fix = unsafe(put((*where, 0, "name"), string(state.input_name)))
             yield Problem(message, where, "add name to initial_state", fix=fix)
         if start.data_type != state.data_type:
             message = "The data type used for 'initial_state' does not match the state data type"
             wanted = data_type_name(state.data_type)
-            hint, fix = f"set data_type: {wanted}", unsafe(put((*where, "data_type"), wanted))
+            hint, fix = f"set data_type: {wanted}", unsafe(put((*where, 0, "data_type"), wanted))
             yield Problem(f"{message}, got {data_type_name(start.data_type)}", where, hint, fix=fix)
         if not _fits(start.dims, state.dims):
             message = f"'initial_state' dims don't match 'state' dims {list(state.dims)}"
             hint = "write the dims of the state, with a size for each -1"
-            fix = unsafe(put((*where, "dims"), values(state.dims))) if _fits(state.dims, state.dims) else None
+            fix = (
+                unsafe(put((*where, 0, "dims"), values(state.dims)))
+                if _fits(state.dims, state.dims)
+                else None
+            )
             yield Problem(f"{message}, got {list(start.dims)}", where, hint, fix=fix)
         if start.WhichOneof("state_data") is None:
             message = "initial_state setting expects state to have state_data set"
-            yield Problem(message, where, "add zero_data: true", fix=unsafe(add(where, "zero_data: true")))
+            yield Problem(
+                message, where, "add zero_data: true", fix=unsafe(add((*where, 0), "zero_data: true"))
+            )
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)
