@@ -24,6 +24,10 @@ _MORE: dict[str, Files] = {
     "ensemble-unknown-model: misspelled": ensemble(ONE_STEP.replace('"a"', '"aa"')),
     "ensemble-unknown-tensor: misspelled": ensemble(ONE_STEP.replace('key: "X"', 'key: "x"')),
     "onnx-output-name: misspelled": {"m/config.pbtxt": ONNX.replace('"Y"', '"y"'), "m/1/model.onnx": relu()},
+    "target-backend-absent: misspelled": {
+        "m/config.pbtxt": ONNX.replace("runtime", "runtm"),
+        "m/1/model.onnx": relu(),
+    },
     "python-tensor-name: misspelled": {
         name: content.replace('"id"', '"y"') if isinstance(content, str) else content
         for name, content in EXAMPLES["python-tensor-name"].failing.items()
@@ -31,7 +35,7 @@ _MORE: dict[str, Files] = {
 }
 REPOSITORIES: dict[str, tuple[Files, Target | None]] = {
     **{key: (example.failing, example.target) for key, example in EXAMPLES.items()},
-    **{key: (files, None) for key, files in _MORE.items()},
+    **{key: (files, EXAMPLES[code_of(key)].target) for key, files in _MORE.items()},
 }
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from triton_model_check.cli.fixing import fixable
 from triton_model_check.cli.target_check import Checked
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
@@ -37,7 +36,7 @@ def print_report(checked: Checked, root: Path, answers: dict[str, str] | None) -
     for finding in report.findings:
         print_lines(*_block(finding, root))
     print_lines([(_summary(checked), _BOLD)])
-    print_lines(*(f"  {line}" for line in (*fixable(report.findings), *report.not_checked)))
+    print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
     print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
 
 
@@ -81,12 +80,21 @@ def _one_column_each(text: str) -> str:
 
 def _summary(checked: Checked) -> str:
     report, where = checked.report, checked.where
-    counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
+    counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
     if report.verdict is Verdict.LOADS and is_open:
         return f"{counts}: Triton accepts what was checked{where}"
     return f"{counts}: {report.verdict.words}{where}"
 
 
-def _plural(count: int, word: str) -> str:
+def _fixable(findings: Iterable[Finding]) -> list[str]:
+    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
+    safe = [each.fix.is_safe for each in findings if each.fix is not None]
+    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
+    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
+    return [", ".join(counts)] if counts else []
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"

@@ -14,6 +14,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Edit, Finding
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from triton_model_check.cli.check_output import plural
 from triton_model_check.cli.target_check import Checked
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.text import decode, read_text_fault
@@ -47,7 +48,7 @@ def with_fixes(check: Check, root: Path, arguments: argparse.Namespace) -> Check
     if not arguments.fix:
         return check(root)
     checked, count, files = fix_all(check, root, is_unsafe=arguments.unsafe_fixes)
-    print_note(f"fixed {_plural(count, 'problem')} in {_plural(len(files), 'file')}")
+    print_note(f"fixed {plural(count, 'problem')} in {plural(len(files), 'file')}")
     return checked
 
 
@@ -60,10 +61,9 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
         shutil.copytree(root, copy, symlinks=True, copy_function=_copy)
         _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
         for path in sorted(files):
-            name = (root / path.relative_to(copy)).as_posix()
-            old, new = (
-                decode(read_regular(each)).splitlines() for each in (root / path.relative_to(copy), path)
-            )
+            original = root / path.relative_to(copy)
+            name, paths = original.as_posix(), (original, path)
+            old, new = (decode(read_regular(each)).splitlines() for each in paths)
             print_lines(*unified_diff(old, new, name, name, lineterm=""))
     return bool(files)
 
@@ -85,14 +85,6 @@ def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int,
         _write(changed)
         count, files, checked = count + applied, files | changed.keys(), check(root)
     return checked, count, files
-
-
-def fixable(findings: Iterable[Finding]) -> list[str]:
-    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
-    safe = [each.fix.is_safe for each in findings if each.fix is not None]
-    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
-    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
-    return [", ".join(counts)] if counts else []
 
 
 def _fixed(findings: Iterable[Finding], root: Path, *, is_unsafe: bool) -> tuple[dict[Path, str], int]:
@@ -135,22 +127,12 @@ def _write(changed: dict[Path, str]) -> None:
     for path, text in changed.items():
         partial = path.with_name(f".{path.name}.partial")
         try:
-            partial.write_bytes(text.encode(_encoding(read_regular(path))))
+            content = read_regular(path)
+            encoding = "utf-8" if decode(content).encode() == content else "latin-1"
+            partial.write_bytes(text.encode(encoding))
             shutil.copymode(path, partial)
             partial.replace(path)
         except (OSError, UnicodeError) as error:
             raise InvalidValueError(f"{path}: cannot be fixed ({error}); edit it by hand") from error
         finally:
             partial.unlink(missing_ok=True)
-
-
-def _encoding(content: bytes) -> str:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "utf-8"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -11,7 +11,6 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
-from triton_model_check.model_config.fixing.edits import fix_in
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
@@ -79,8 +78,7 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            path = problem.path or "."
-            yield _finding(rule, problem, path, None, context.folders.get(path.partition("/")[0]))
+            yield _finding(rule, problem, problem.path or ".", None)
 
 
 def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
@@ -106,13 +104,14 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
 
 
 def _finding(
-    rule: Rule, problem: Problem, path: str, place: Range | None, folder: ModelFolder | None
+    rule: Rule, problem: Problem, path: str, place: Range | None, folder: ModelFolder | None = None
 ) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
-    fix = fix_in(folder, path, problem.fix)
-    finding = Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
-    return finding if fix is None else replace(finding, fix=fix)
+    fix = problem.fix.fix(folder, path, problem.field) if problem.fix and folder else None
+    return Finding(
+        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, fix=fix
+    )
 
 
 def _shortened(text: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.findings import Severity
-from triton_model_check.model_config.fixing.reasons import reason_against_fix
+from triton_model_check.model_config import fixing
 from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
 
@@ -89,11 +91,17 @@ class Rule:
     @property
     def fix_reason(self) -> str | None:
         """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
-        return reason_against_fix(self.code)
+        return _reasons_against_fixes().get(self.code)
 
     def hint_for(self, problem: Problem) -> str:
         """The hint of a problem: its own, or the rule's."""
         return self.hint if problem.hint is None else problem.hint
+
+
+@cache
+def _reasons_against_fixes() -> dict[str, str]:
+    content = resources.files(fixing).joinpath("reasons.json").read_text(encoding="utf-8")
+    return {code: reason for reason, codes in json.loads(content).items() for code in codes}
 
 
 RULES: dict[str, Rule] = {}

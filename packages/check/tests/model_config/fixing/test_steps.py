@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from triton_model_check.model_config.fixing.steps import (
-    Step,
-    add,
+    Remedy,
     put,
     remove,
     rename,
-    replace_string,
     replace_word,
     safe,
+    string_meant,
 )
-from triton_model_check.model_config.locations import Locations
+from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model_config.locations import FieldPath
 
 BLOCK = """\
 instance_group [
@@ -29,77 +31,98 @@ instance_group [
   }
 ]
 """
+ONE, TWO = ("instance_group", 0), ("instance_group", 1)
 
 
-def _applied(text: str, *steps: Step) -> str | None:
-    changes = safe(*steps).changes(text, Locations(text))
-    for start, end, new in reversed(changes or ()):
-        text = f"{text[:start]}{new}{text[end:]}"
-    return None if changes is None else text
+def _fixed(folder: Path, text: str, remedy: Remedy | None, field: FieldPath, file: str) -> str | None:
+    """Apply a fix to a file of a model; ``None`` if it is not possible there."""
+    (folder / file).write_bytes(text.encode())
+    assert remedy is not None
+    fix = remedy.fix(ModelFolder("m", folder), f"m/{file}", field)
+    for edit in reversed(fix.edits if fix else ()):
+        text = f"{text[: edit.start]}{edit.text}{text[edit.end :]}"
+    return None if fix is None else text
+
+
+def _config(folder: Path, text: str, remedy: Remedy, field: FieldPath) -> str | None:
+    return _fixed(folder, text, remedy, field, "config.pbtxt")
 
 
 @pytest.mark.parametrize(
-    ("step", "old", "new"),
+    ("remedy", "field", "old", "new"),
     [
-        (remove("instance_group", 0, "gpus"), "    gpus: [ 0, 1 ]\n", ""),
-        (remove("instance_group", 0, "count"), "count: 1  # one", "# one"),
-        (remove("instance_group", 0, "gpus", 1), "[ 0, 1 ]", "[ 0 ]"),
-        (remove("instance_group", 0, "gpus", 0), "[ 0, 1 ]", "[ 1 ]"),
-        (remove("instance_group", 1), ",\n  {\n    count: 2\n  }", ""),
-        (remove("instance_group"), BLOCK, ""),
-        (put(("instance_group", 1, "count"), "3"), "count: 2", "count: 3"),
-        (put(("instance_group", 1, "kind"), "KIND_CPU"), "count: 2\n", "count: 2\n    kind: KIND_CPU\n"),
-        (put(("name",), '"m"'), "  }\n]\n", '  }\n]\nname: "m"\n'),
-        (rename(("instance_group", 0, "gpus"), "profile"), "gpus:", "profile:"),
+        (safe(remove()), (*ONE, "gpus"), "    gpus: [ 0, 1 ]\n", ""),
+        (safe(remove("count")), ONE, "count: 1  # one", "# one"),
+        (safe(remove(1)), (*ONE, "gpus"), "[ 0, 1 ]", "[ 0 ]"),
+        (safe(remove(0)), (*ONE, "gpus"), "[ 0, 1 ]", "[ 1 ]"),
+        (safe(remove()), TWO, ",\n  {\n    count: 2\n  }", ""),
+        (safe(remove(path=("instance_group",))), ONE, BLOCK, ""),
+        (safe(put("3")), (*TWO, "count"), "count: 2", "count: 3"),
+        (safe(put("KIND_CPU", "kind")), TWO, "count: 2\n", "count: 2\n    kind: KIND_CPU\n"),
+        (safe(put('"m"', path=("name",))), ONE, "  }\n]\n", '  }\n]\nname: "m"\n'),
+        (safe(rename("profile"), put('[ "0" ]')), (*ONE, "gpus"), "gpus: [ 0, 1 ]", 'profile: [ "0" ]'),
     ],
 )
-def test_step_changes_only_its_place(step: Step, old: str, new: str) -> None:
+def test_fix_changes_only_its_place(
+    tmp_path: Path, remedy: Remedy, field: FieldPath, old: str, new: str
+) -> None:
     """The text is as before but for this replacement, with either line end."""
-    assert _applied(BLOCK, step) == BLOCK.replace(old, new)
+    assert _config(tmp_path, BLOCK, remedy, field) == BLOCK.replace(old, new)
     windows = BLOCK.replace("\n", "\r\n")
-    assert _applied(windows, step) == BLOCK.replace(old, new).replace("\n", "\r\n")
+    assert _config(tmp_path, windows, remedy, field) == BLOCK.replace(old, new).replace("\n", "\r\n")
 
 
 @pytest.mark.parametrize(
-    ("step", "text", "fixed"),
+    ("remedy", "field", "text", "fixed"),
     [
-        (remove("a"), "a: 1; b: 2", "b: 2"),
-        (remove("b"), "a: 1; b: 2  # last", "a: 1; # last"),
-        (remove("a"), "a: 1\na: 2\nb: 3", "b: 3"),
-        (remove("a"), "a: 1", ""),
-        (remove("m", "a"), "m {a: 1}", "m {}"),
-        (add(("m",), "a: 1"), "m {}", "m { a: 1 }"),
-        (add(("m",), "a: 1"), "m {\n}", "m {\n  a: 1\n}"),
-        (add(("m",), "a: 1"), "m <\n  # c\n  b: 2 >", "m <\n  # c\n  b: 2 a: 1 >"),
-        (add((), "a: 1"), "b: 2", "b: 2\na: 1\n"),
-        (put(("m", 0, "a"), "1"), "m: [ { b: 2 } ]", "m: [ { b: 2 a: 1 } ]"),
-        (replace_word("exec", "execute"), "def exec(self): ...", "def execute(self): ..."),
-        (replace_string("x", "X", 2), "'x'\n'x'", "'x'\n'X'"),
+        (safe(remove()), ("a",), "a: 1; b: 2", "b: 2"),
+        (safe(remove()), ("b",), "a: 1; b: 2  # last", "a: 1; # last"),
+        (safe(remove()), ("a",), "a: 1\na: 2\nb: 3", "b: 3"),
+        (safe(remove()), ("a",), "a: 1", ""),
+        (safe(remove("a")), ("m",), "m {a: 1}", "m {}"),
+        (safe(put("1", "a")), ("m",), "m {}", "m { a: 1 }"),
+        (safe(put("1", "a")), ("m",), "m {\n}", "m {\n  a: 1\n}"),
+        (safe(put("1", "a")), ("m",), "m <\n  # c\n  b: 2 >", "m <\n  # c\n  b: 2 a: 1 >"),
+        (safe(put("1", "a")), ("m", 0), "m: [ { b: 2 } ]", "m: [ { b: 2 a: 1 } ]"),
+        (safe(put("1")), ("a",), "b: 2", "b: 2\na: 1\n"),
+        (safe(remove(1), remove(2)), ("a",), "a: [ 0, 1, 2 ]", "a: [ 0 ]"),
+        (safe(remove(0), remove(1)), ("a",), "a: [1, 2]", "a: []"),
     ],
 )
-def test_layout_in_one_line_is_kept(step: Step, text: str, fixed: str) -> None:
-    """Blanks, signs and comments beside the place remain."""
-    assert _applied(text, step) == fixed
-
-
-def test_several_elements_take_their_commas() -> None:
-    """Of a list, what remains is a list without a comma at its end."""
-    steps = [remove("a", index) for index in (1, 2)]
-    assert _applied("a: [ 0, 1, 2 ]", *steps) == "a: [ 0 ]"
-    assert _applied("a: [1, 2]", remove("a", 0), remove("a", 1)) == "a: []"
+def test_layout_of_a_line_is_kept(
+    tmp_path: Path, remedy: Remedy, field: FieldPath, text: str, fixed: str
+) -> None:
+    """Blanks, signs and comments beside the place remain, and a list has no comma at its end."""
+    assert _config(tmp_path, text, remedy, field) == fixed
 
 
 @pytest.mark.parametrize(
-    ("step", "text"),
+    ("remedy", "field", "text"),
     [
-        (remove("b"), "a: 1"),
-        (put(("a",), "1"), "a: 1 a: 2"),
-        (put(("m", "a"), "1"), "b: 2"),
-        (rename(("a",), "b"), "a: 1 a: 2"),
-        (replace_word("exec", "execute"), "exec exec"),
-        (replace_string("x", "X"), "x"),
+        (safe(remove()), ("b",), "a: 1"),
+        (safe(put("1")), ("a",), "a: 1 a: 2"),
+        (safe(put("1", "a")), ("m",), "b: 2"),
+        (safe(rename("b")), ("a",), "a: 1 a: 2"),
+        (safe(remove(), put("1", "x", "y")), ("a",), "a: 1"),
     ],
 )
-def test_step_without_its_place_makes_no_fix(step: Step, text: str) -> None:
+def test_step_without_its_place_makes_no_fix(
+    tmp_path: Path, remedy: Remedy, field: FieldPath, text: str
+) -> None:
     """Where the place is absent, or one of several, nothing is proposed."""
-    assert _applied(text, step) is None
+    assert _config(tmp_path, text, remedy, field) is None
+
+
+def test_word_of_a_python_file_is_replaced_if_it_is_the_only_one(tmp_path: Path) -> None:
+    """A name that the code uses again, and a name beside its string, are not mistaken for the place."""
+
+    def python(text: str, remedy: Remedy | None) -> str | None:
+        return _fixed(tmp_path, text, remedy, (), "model.py")
+
+    rename_method, hint = safe(replace_word("exec", "execute")), 'did you mean "image"?'
+    assert python("def exec(self): ...", rename_method) == "def execute(self): ..."
+    assert python("def exec(self): self.exec()", safe(replace_word("self", "this"))) is None
+    assert python("img = get('img')", string_meant("img", hint, 1)) == "img = get('image')"
+    assert python("get('img')\nget('img')", string_meant("img", hint, 2)) == "get('img')\nget('image')"
+    assert python("get('img', 'img')", string_meant("img", hint, 1)) is None
+    assert string_meant("img", "add it") is None

@@ -88,14 +88,13 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _written(model: ModelUnderCheck, hint: str) -> Remedy | None:
-    """Write the field of the hint in place of ``platform``; what else it needs, only a person knows."""
+    """Write the field of the hint in place of ``platform``, if it needs no other field."""
     field, _, value = hint.removeprefix("write ").partition(": ")
     known = KNOWN_BACKENDS.get(value.strip('"'))
     if (known and known.platform_required) or (value == '"ensemble"' and not model.folder.is_ensemble):
         return None
-    given = model.config.platform
-    kind = safe if given in BACKEND_OF_OTHER_NAME or given in _COMMON_BACKENDS else unsafe
-    return kind(rename(("platform",), field), put(("platform",), value))
+    kind = safe if model.config.platform in (*BACKEND_OF_OTHER_NAME, *_COMMON_BACKENDS) else unsafe
+    return kind(rename(field), put(value))
 
 
 def _platforms() -> tuple[str, ...]:
@@ -131,13 +130,12 @@ def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = 'an ensemble must have platform type "ensemble" and empty backend type'
     implied = backend_of_file(config.default_model_filename)
-    kind = safe if config.HasField("ensemble_scheduling") else unsafe
+    fix = safe(remove()) if config.HasField("ensemble_scheduling") else unsafe(remove())
     if config.backend:
-        fix = kind(remove("backend"))
         yield Problem(f'{message}, got "{config.backend}"', ("backend",), "remove backend", fix=fix)
     elif implied:
         got = f'default_model_filename "{config.default_model_filename}", which implies "{implied}"'
-        hint, fix = "remove default_model_filename", kind(remove("default_model_filename"))
+        hint = "remove default_model_filename"
         yield Problem(f"{message}, got {got}", ("default_model_filename",), hint, fix=fix)
 
 
@@ -161,7 +159,7 @@ def runtime_library(model: ModelUnderCheck) -> Iterator[Problem]:
     if not any(model.folder.size_of(*folder, *runtime.split("/")) is not None for folder in folders):
         message = f'unable to find backend library "{model.config.runtime}"'
         hint = f'remove runtime, or write runtime: "{known[0]}"'
-        yield Problem(message, ("runtime",), hint, fix=unsafe(remove("runtime")))
+        yield Problem(message, ("runtime",), hint, fix=unsafe(remove()))
 
 
 @rule(
@@ -179,10 +177,10 @@ def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     if scheduled and config.platform != "ensemble":
         message = "ensemble scheduling cannot be set for model whose platform is not ensemble"
         message += f', got "{config.platform}"' if config.platform else ""
+        others = [name for name in ("backend", "default_model_filename") if getattr(config, name)]
+        steps = [put('"ensemble"', path=("platform",)), *(remove(path=(name,)) for name in others)]
+        fix = unsafe(*steps) if config.platform or others else safe(*steps)
         place = ("platform",) if config.platform else ("ensemble_scheduling",)
-        others = [remove(name) for name in ("backend", "default_model_filename") if getattr(config, name)]
-        kind = unsafe if config.platform or others else safe
-        fix = kind(put(("platform",), '"ensemble"'), *others)
         yield Problem(message, place, 'write platform: "ensemble"', fix=fix)
     elif not scheduled and config.platform == "ensemble":
         yield Problem(
@@ -207,7 +205,7 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(
             f"'max_batch_size' must be non-negative value, got {model.config.max_batch_size}",
             ("max_batch_size",),
-            fix=unsafe(put(("max_batch_size",), "0")),
+            fix=unsafe(put("0")),
         )
 
 
@@ -221,21 +219,18 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     name = model.config.backend
     if "\0" in name:
-        message, fix = f"unable to find backend library for backend {name!r}", name.replace("\0", "")
-        yield Problem(message, ("backend",), "remove the \\0", fix=unsafe(put(("backend",), string(fix))))
+        yield Problem(f"unable to find backend library for backend {name!r}", ("backend",), "remove the \\0")
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
     message = f'unable to find backend library for backend "{name}"'
     guess = closest(name, _COMMON_BACKENDS)
     if name in BACKEND_OF_OTHER_NAME:
-        written = _field_of_other_name(name)
-        field, _, value = written.partition(": ")
+        field, _, value = _field_of_other_name(name).partition(": ")
         is_free = field == "backend" or not model.config.platform
-        fix = unsafe(rename(("backend",), field), put(("backend",), value)) if is_free else None
-        yield Problem(message, ("backend",), f"did you mean {written}?", fix=fix)
+        fix = unsafe(rename(field), put(value)) if is_free else None
+        yield Problem(message, ("backend",), f"did you mean {field}: {value}?", fix=fix)
     elif guess is not None and _distance_is_small(name.lower(), guess):
-        fix = unsafe(put(("backend",), string(guess)))
-        yield Problem(message, ("backend",), f'did you mean "{guess}"?', fix=fix)
+        yield Problem(message, ("backend",), f'did you mean "{guess}"?', fix=unsafe(put(string(guess))))
 
 
 def _field_of_other_name(name: str) -> str:
@@ -277,9 +272,7 @@ def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name != "checksum":
             place = ("model_repository_agents", "agents", index)
-            is_only = len(model.config.model_repository_agents.agents) == 1
-            fix = unsafe(remove(*(place[:1] if is_only else place)))
-            yield Problem(f'unable to find repo agent "{agent.name}"', place, fix=fix)
+            yield Problem(f'unable to find repo agent "{agent.name}"', place, fix=unsafe(remove()))
 
 
 @rule("backend-model-metrics", when=("model_metrics",), source="triton core ValidateModelMetrics")

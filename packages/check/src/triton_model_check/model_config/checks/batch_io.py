@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_config.fixing.steps import put, put_meant, remove, safe
+from triton_model_check.model_config.fixing.steps import meant, put, remove, safe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -43,7 +43,7 @@ def batch_output(model: ModelUnderCheck) -> Iterator[Problem]:
         place = ("batch_output", index)
         if batch.kind != 0:
             hint = "write BATCH_SCATTER_WITH_INPUT_SHAPE"
-            fix = safe(put((*place, "kind"), "BATCH_SCATTER_WITH_INPUT_SHAPE"))
+            fix = safe(put("BATCH_SCATTER_WITH_INPUT_SHAPE"))
             yield Problem(f"unknown batch output kind, got {batch.kind}", (*place, "kind"), hint, fix=fix)
         yield from _source_problems(model, batch, place)
         if not model.completes_tensors:
@@ -56,13 +56,12 @@ def _target_problems(
     for target in dict.fromkeys(targets):
         if target not in outputs:
             hint = did_you_mean(target, outputs, f"write one of the outputs: {quoted(outputs)}")
-            fix = put_meant((*place, targets.index(target)), hint)
+            fix = meant(hint, targets.index(target))
             yield Problem(f'unknown target output name "{target}"', place, hint, fix=fix)
         elif targets.count(target) > 1:
             message = f'target output name "{target}" can only be specified once'
             again = [index for index, each in enumerate(targets) if each == target][1:]
-            fix = safe(*(remove(*place, index) for index in again))
-            yield Problem(message, place, "remove the second one", fix=fix)
+            yield Problem(message, place, "remove the second one", fix=safe(*map(remove, again)))
 
 
 def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
@@ -73,5 +72,5 @@ def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int,
     for index, source in enumerate(batch.source_input):
         if source not in inputs and not model.completes_tensors:
             hint = did_you_mean(source, inputs, f"write one of the inputs: {quoted(inputs)}")
-            fix = put_meant((*place, "source_input", index), hint)
-            yield Problem(f'unknown source input name "{source}"', (*place, "source_input"), hint, fix=fix)
+            message, field = f'unknown source input name "{source}"', (*place, "source_input")
+            yield Problem(message, field, hint, fix=meant(hint, index))

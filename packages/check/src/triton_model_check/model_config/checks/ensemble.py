@@ -7,7 +7,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.tensors import declared_twice, has_too_many_inputs
-from triton_model_check.model_config.fixing.steps import put_meant, remove, safe, unsafe
+from triton_model_check.model_config.fixing.steps import meant, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
@@ -32,7 +32,7 @@ def field(model: ModelUnderCheck) -> Iterator[Problem]:
         ("model_warmup", "model_warmup can", bool(config.model_warmup)),
     ):
         if is_set:
-            yield Problem(f"{what} not be specified for ensemble", (name,), fix=safe(remove(name)))
+            yield Problem(f"{what} not be specified for ensemble", (name,), fix=safe(remove()))
 
 
 @ensemble_rule("ensemble-no-step", source=_VALIDATE, hint="add a step to ensemble_scheduling")
@@ -85,7 +85,7 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     for name in graph.unused_inputs:
         if name not in misspelled:
             hint, place = "map it to an input of a step, or remove it", ("input", graph.inputs.index(name))
-            fix = unsafe(remove(*place)) if len(graph.inputs) > 1 else None
+            fix = unsafe(remove()) if len(graph.inputs) > 1 else None
             yield Problem(f'ensemble input "{name}" is not used', place, hint, fix=fix)
 
 
@@ -108,15 +108,13 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
         if tensor in graph.outputs:
             place: tuple[str | int, ...] = ("output", graph.outputs.index(tensor))
             message = f'output "{tensor}" is not written, got tensors {quoted(known)}'
-            fix = put_meant((*place, "name"), hint)
         else:
             step = graph.readers[tensor][0]
             key = next(key for key, value in step.input_map.items() if value == tensor)
             place = (*STEPS, step.index, "input_map", key)
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
-            fix = put_meant((*place, "value"), hint)
-        yield Problem(message, place, hint, fix=fix)
+        yield Problem(message, place, hint, fix=meant(hint, "name" if tensor in graph.outputs else "value"))
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)
@@ -126,7 +124,7 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     Leave an output that no step reads out of ``output_map``.
     """
     graph = model.graph
-    meant, reported = graph.misspelled_writes, graph.misspelled_reads.values()
+    similar, reported = graph.misspelled_writes, graph.misspelled_reads.values()
     for tensor in graph.unread:
         if tensor in reported:
             continue
@@ -138,11 +136,10 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
             if is_only
             else f'remove "{key}" from output_map'
         )
-        hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else otherwise
+        hint = f'did you mean "{similar[tensor]}"?' if tensor in similar else otherwise
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
-        place = (*STEPS, step.index, "output_map", key)
-        fix = put_meant((*place, "value"), hint) or (None if is_only else unsafe(remove(*place)))
-        yield Problem(message, place, hint, fix=fix)
+        fix = meant(hint, "value") or (None if is_only else unsafe(remove()))
+        yield Problem(message, (*STEPS, step.index, "output_map", key), hint, fix=fix)
 
 
 @ensemble_rule("ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output")

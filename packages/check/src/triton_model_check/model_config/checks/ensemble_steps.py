@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.ensemble import STEPS, ensemble_rule
 from triton_model_check.model_config.ensemble import Step
-from triton_model_check.model_config.fixing.steps import put, put_meant, unsafe, values
+from triton_model_check.model_config.fixing.steps import meant, put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -39,8 +39,7 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = did_you_mean(step.model_name, others, "add its folder beside the folder of the ensemble")
             message = f"step {step.index + 1}: ensemble contains models that are not available"
             message += f', got "{step.model_name}"'
-            place = (*STEPS, step.index, "model_name")
-            yield Problem(message, place, hint, fix=put_meant(place, hint))
+            yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=meant(hint))
 
 
 @ensemble_rule("ensemble-model-cycle", source="triton core CircularDependencyCheck")
@@ -75,7 +74,7 @@ def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
         versions = ", ".join(map(str, sorted(version for version in loaded if version is not None)))
         place = (*STEPS, step.index, "model_version")
         message = f"{step.title}: required version {step.model_version} is not loaded, got {versions}"
-        yield Problem(message, place, "write model_version: -1", fix=unsafe(put(place, "-1")))
+        yield Problem(message, place, "write model_version: -1", fix=unsafe(put("-1")))
 
 
 @ensemble_rule("ensemble-batch-size", source="triton core ValidateEnsembleConfig")
@@ -93,7 +92,7 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
                 f"ensemble allows maximum batch size {wanted}, but it contains {step.title} "
                 f"which only allows maximum batch size to be {size}"
             )
-            fix = unsafe(put(("max_batch_size",), str(size)))
+            fix = unsafe(put(str(size), path=("max_batch_size",)))
             yield Problem(message, (*STEPS, step.index), hint, fix=fix)
 
 
@@ -114,8 +113,8 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
                     message = f"{step.title} {field}_map: {mapped}"
                     hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
-                    place = (*STEPS, step.index, f"{field}_map", key)
-                    yield Problem(message, place, hint, fix=put_meant((*place, "key"), hint, given))
+                    place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
+                    yield Problem(message, place, hint, fix=fix)
 
 
 def _has_no_readable_config(model: ModelUnderCheck) -> bool:
@@ -204,11 +203,6 @@ def pairs(model: ModelUnderCheck) -> list[tuple[str, Declaration, Declaration]]:
     return found
 
 
-def _others(model: ModelUnderCheck, tensor: str, what: str) -> set[Any]:
-    """Return the different values of all declarations of a tensor but the first one."""
-    return {getattr(other, what) for name, _, other in pairs(model) if name == tensor}
-
-
 def matches(left: Sequence[int], right: Sequence[int]) -> bool:
     """Whether two shapes agree; ``-1`` agrees with any size."""
     return len(left) == len(right) and all(-1 in (a, b) or a == b for a, b in zip(left, right, strict=True))
@@ -227,9 +221,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
             names = data_type_name(one.data_type), data_type_name(other.data_type)
             message = f'ensemble tensor "{tensor}": inconsistent data type: {names[0]} is inferred from '
             message += f"{one.owner} while {names[1]} is inferred from {other.owner}"
-            is_own = one.place[0] != STEPS[0] and len(_others(model, tensor, "data_type")) == 1
-            fix = unsafe(put((*one.place, "data_type"), names[1])) if is_own else None
-            yield Problem(message, other.place, fix=fix)
+            yield Problem(message, other.place)
 
 
 @ensemble_rule(
@@ -246,10 +238,7 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
                 f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred from '
                 f"{one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
             )
-            is_own = one.place[0] != STEPS[0] and len(_others(model, tensor, "full_dims")) == 1
-            is_plain = is_own and len(one.full_dims) - len(one.dims) == len(other.full_dims) - len(other.dims)
-            fix = unsafe(put((*one.place, "dims"), values(other.dims))) if is_plain else None
-            yield Problem(message, other.place, fix=fix)
+            yield Problem(message, other.place)
 
 
 @warning(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.backend_releases import onnx_runtime
-from triton_model_check.model_config.fixing.steps import put, put_meant, remove, unsafe
+from triton_model_check.model_config.fixing.steps import meant, put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -59,8 +59,7 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
             )
             fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
-            fix = unsafe(put(("max_batch_size",), "0"))
-            yield Problem(message, ("max_batch_size",), hint, fix=fix)
+            yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
@@ -82,10 +81,7 @@ def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
         if expected != len(names):
             message = f"configuration expects {expected} inputs, model provides {len(names)}"
             hint = _count_hint(config, names)
-            extra = [index for index, each in enumerate(config.input) if each.name not in names]
-            is_fix = hint.startswith("remove") and expected - len(extra) == len(names)
-            fix = unsafe(*(remove("input", index) for index in extra)) if is_fix else None
-            yield Problem(f"{message}: {quoted(names)}" if names else message, ("input",), hint, fix=fix)
+            yield Problem(f"{message}: {quoted(names)}" if names else message, ("input",), hint)
 
 
 def _required(file: ModelFile) -> list[str]:
@@ -138,8 +134,7 @@ def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Probl
         if each.name and each.name not in known:
             message = f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
             hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
-            place = (field, index, "name")
-            yield Problem(message, place, hint, fix=put_meant(place, hint))
+            yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
 
 
 @rule("onnx-optional-input", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
@@ -153,8 +148,7 @@ def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
             if each.optional and config.max_batch_size > 0:
                 message = f'optional input "{each.name}" is not supported for models that support batching'
                 hint = "set max_batch_size: 0, or remove the input"
-                fix = unsafe(remove("input", index))
-                yield Problem(message, ("input", index, "optional"), hint, fix=fix)
+                yield Problem(message, ("input", index, "optional"), hint)
 
 
 # Types.
@@ -176,7 +170,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                     f"model provides {wanted}"
                 )
                 place = (pair.field, pair.position, "data_type")
-                yield Problem(message, place, f"write {wanted}", fix=unsafe(put(place, wanted)))
+                yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
 
 
 @rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
@@ -221,11 +215,9 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                place = (pair.field, pair.position, "dims")
-                written = _DIMS.fullmatch(problem[1])
-                is_plain = not pair.tensor.HasField("reshape")
-                fix = unsafe(put(place, written[1])) if written and is_plain else None
-                yield Problem(problem[0], place, problem[1], fix=fix)
+                written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(problem[1])
+                fix = unsafe(put(written[1])) if written else None
+                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1], fix=fix)
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:

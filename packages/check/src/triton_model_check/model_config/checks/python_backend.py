@@ -92,8 +92,7 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
             rename = f'rename class "{similar}" to "TritonPythonModel"'
             hint = rename if similar else "add a class TritonPythonModel"
             fix = unsafe(replace_word(similar, "TritonPythonModel")) if similar else None
-            message = "model file has no class TritonPythonModel"
-            yield Problem(message, path=source.path, hint=hint, fix=fix)
+            yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint, fix=fix)
 
 
 @_rule(
@@ -155,9 +154,8 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     value = model.parameter("FORCE_CPU_ONLY_INPUT_TENSORS")
     if value not in ("yes", "no"):
         place = ("parameters", "FORCE_CPU_ONLY_INPUT_TENSORS")
-        meant = {"true": "yes", "false": "no"}.get(value.lower(), value.lower())
-        field = (*place, "value", "string_value")
-        fix = safe(put(field, string(meant))) if meant in ("yes", "no") else None
+        word = {"true": "yes", "false": "no"}.get(value.lower(), value.lower())
+        fix = safe(put(string(word), "value", "string_value")) if word in ("yes", "no") else None
         yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place, fix=fix)
 
 
@@ -204,10 +202,8 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
             if each.name not in known:
                 hint = did_you_mean(each.name, known, f"use one of {quoted(sorted(known))}")
-                message, fix = (
-                    f'config.pbtxt has no {side} "{each.name}"',
-                    string_meant(each.name, each.line, hint),
-                )
+                message = f'config.pbtxt has no {side} "{each.name}"'
+                fix = string_meant(each.name, hint, each.line)
                 yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
 
 
@@ -231,7 +227,7 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             where = "calls" if site is not None else "is declared in calls to call"
             hint = did_you_mean(name, others, "add its folder beside the folder of this model")
             message = f'{where} "{name}", which the repository does not contain'
-            fix = string_meant(name, site.line, hint) if site else None
+            fix = string_meant(name, hint, site.line) if site else None
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint, fix=fix)
 
 

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import image_version
-from triton_model_check.model_config.fixing.steps import remove, rewrite, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SERVE = "triton server docker/sagemaker/serve"
 _LOADER = "triton server SageMakerMMELoadModel"
 _NESTED = "use a single-model endpoint for nested ensembles"
-_ENSEMBLE_LINE = 'platform: "ensemble"'
 _ENSEMBLE_TEXT = re.compile(r'platform:(\s)*"ensemble"')
 
 
@@ -121,9 +119,7 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
             message = (
                 f"the loader recognizes no folder as the ensemble to serve, got {quoted(archive.folders)}"
             )
-            hint = _order_hint(context, archive.model)
-            fix = safe(rewrite(("platform",), _ENSEMBLE_LINE)) if _ENSEMBLE_LINE in hint else None
-            yield Problem(message, path=path, hint=hint, fix=fix)
+            yield Problem(message, path=path, hint=_order_hint(context, archive.model))
         elif ensembles and ensembles[0] != archive.model and not archive.is_given:
             message = f'the archive of "{archive.model}" would serve "{ensembles[0]}"'
             yield Problem(message, path=path, hint=_NESTED)
@@ -132,7 +128,7 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
 def _order_hint(context: RepositoryContext, name: str) -> str:
     folder = context.folders.get(name)
     if folder is not None and folder.is_ensemble:
-        return f"write {_ENSEMBLE_LINE} with double quotes and no space before the colon"
+        return 'write platform: "ensemble" with double quotes and no space before the colon'
     return "keep only one folder, or add an ensemble that uses the other models as steps"
 
 
@@ -196,9 +192,7 @@ def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if _served_decoupled(model) and not _can_stream(model):
         hint = "remove decoupled, or use a single-model endpoint with image 25.04 or newer, which can stream"
-        is_own = model.config.model_transaction_policy.decoupled
-        fix = unsafe(remove("model_transaction_policy", "decoupled")) if is_own else None
-        yield Problem(_decoupled_message(model), _decoupled_place(model), hint, fix=fix)
+        yield Problem(_decoupled_message(model), _decoupled_place(model), hint)
 
 
 @warning(

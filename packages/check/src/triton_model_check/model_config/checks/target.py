@@ -18,7 +18,7 @@ from triton_model_check.facts.images import (
     published_versions,
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
-from triton_model_check.model_config.fixing.steps import put_meant, remove, unsafe
+from triton_model_check.model_config.fixing.steps import meant, remove, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -72,7 +72,7 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
         if not is_at_least(version, since):
             hint = f"remove {name}, or use image version {first_published(since)} or newer"
             message = f'image {version} has no field named "{name}"; it is new in {since}'
-            yield Problem(message, place, hint, fix=unsafe(remove(*place)))
+            yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
 def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -144,7 +144,7 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
     hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
-    yield Problem(message, ("backend",), hint, fix=put_meant(("backend",), hint))
+    yield Problem(message, ("backend",), hint, fix=meant(hint))
 
 
 def _has_backend(model: ModelUnderCheck) -> bool:

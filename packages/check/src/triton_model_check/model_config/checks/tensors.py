@@ -74,9 +74,8 @@ def dim_value(model: ModelUnderCheck) -> Iterator[Problem]:
                         f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate a "
                     )
                     message += f"variable-size dimension, got {value}"
-                    place = (field, index, *where, position)
-                    fix = None if tensor.HasField("reshape") else unsafe(put(place, "-1"))
-                    yield Problem(message, place, fix=fix)
+                    fix = None if tensor.HasField("reshape") else unsafe(put("-1"))
+                    yield Problem(message, (field, index, *where, position), fix=fix)
 
 
 @rule("tensor-reshape", source=_SHAPE, hint="give both the same number of elements and of -1")
@@ -91,12 +90,10 @@ def reshape(model: ModelUnderCheck) -> Iterator[Problem]:
         fault = reshape_fault(tensor.dims, tensor.reshape.shape, model.config.max_batch_size)
         if fault:
             message = f"{title(field, index, tensor)} {fault}, got dims {list(tensor.dims)}"
-            message, place = f"{message} and reshape {list(tensor.reshape.shape)}", (field, index, "reshape")
-            if fault == _EMPTY_RESHAPE:
-                hint = "remove reshape, or set max_batch_size"
-                yield Problem(message, place, hint, fix=unsafe(remove(*place)))
-            else:
-                yield Problem(message, place)
+            hint = "remove reshape, or set max_batch_size" if fault == _EMPTY_RESHAPE else None
+            message = f"{message} and reshape {list(tensor.reshape.shape)}"
+            fix = None if hint is None else unsafe(remove())
+            yield Problem(message, (field, index, "reshape"), hint, fix=fix)
 
 
 def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: int) -> str | None:
@@ -138,7 +135,7 @@ def image_format(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (1, 2) and len(tensor.dims) != 3:
             message = f"{title('input', index, tensor)}: NHWC/NCHW require 3 dims, got {len(tensor.dims)}"
-            yield Problem(message, ("input", index, "format"), fix=unsafe(remove("input", index, "format")))
+            yield Problem(message, ("input", index, "format"), fix=unsafe(remove()))
 
 
 _TENSORRT_FLAGS = {
@@ -158,8 +155,7 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
         for flag, what in _TENSORRT_FLAGS.items():
             if getattr(tensor, flag) and not is_tensorrt:
                 message = f"{title(field, index, tensor)}: {what} only supported for TensorRT platform"
-                place = (field, index, flag)
-                yield Problem(message, place, f"remove {flag}", fix=safe(remove(*place)))
+                yield Problem(message, (field, index, flag), f"remove {flag}", fix=safe(remove()))
         if tensor.is_non_linear_format_io and is_tensorrt and len(tensor.dims) != 3:
             place = (field, index, "is_non_linear_format_io")
             message = f"{title(field, index, tensor)}: Non-linear IO format requires 3 dims"
@@ -210,8 +206,8 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
     for name, count in Counter(names).items():
         if name and count > 1:
             first, *others = (index for index, each in enumerate(names) if each == name)
-            kind = safe if all(tensors[first] == tensors[index] for index in others) else unsafe
-            fix = kind(*(remove(field, index) for index in others))
+            steps = [remove(path=(field, index)) for index in others]
+            fix = (safe if all(tensors[first] == tensors[index] for index in others) else unsafe)(*steps)
             yield Problem(f'{field} "{name}" is declared {count} times', (field, others[0]), fix=fix)
 
 
@@ -277,7 +273,7 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
         and all(len(tensor.dims) > 1 and tensor.dims[0] == size for tensor in declared)
     ):
         field = "input" if model.config.input else "output"
-        steps = [remove(side, index, "dims", 0) for side, index, _ in model.tensors]
+        steps = [remove(path=(side, index, "dims", 0)) for side, index, _ in model.tensors]
         fix = None if any(tensor.HasField("reshape") for tensor in declared) else unsafe(*steps)
         message = f"the first dim of every tensor is {size}, which equals max_batch_size"
         yield Problem(message, (field, 0, "dims"), fix=fix)

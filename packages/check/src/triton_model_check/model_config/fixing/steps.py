@@ -1,23 +1,29 @@
 """The steps of a fix, which rules declare, and the edits that they become in the text of a file.
 
-A rule writes ``fix=safe(remove("backend"))``. Only when the finding is reported are the steps turned into
-edits. A step whose place is not in the text, or is not the only one, makes the fix ``None``.
+A rule writes ``fix=safe(remove())``. The steps are turned into edits when the finding is reported. A step
+whose place is not in the text, or is not the only one, makes the fix ``None``. Places are below the field of
+the problem, or with ``path`` from the top of the configuration.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, NamedTuple
 
+from constructs_triton_core.findings import Edit, Fix
 from triton_model_check.model_config.locations import FieldPath, Locations, Span
+from triton_model_check.model_config.text import decode
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.folder import ModelFolder
 
 Change = tuple[int, int, str]
 """The characters from an offset to before another one, and what replaces them."""
 
-Step = Callable[[str, Locations], "list[Change] | None"]
-"""Returns the changes of a text, or ``None`` if the text is not as the step needs it."""
+Step = Callable[[str, Locations, FieldPath], "list[Change] | None"]
+"""Returns the changes of a text for a problem in a field; none if the text is not as the step needs it."""
 
 _SUGGESTION = re.compile(r'did you mean "(.*)"\?')
 
@@ -28,15 +34,18 @@ class Remedy(NamedTuple):
     is_safe: bool
     steps: tuple[Step, ...]
 
-    def changes(self, text: str, locations: Locations) -> tuple[Change, ...] | None:
-        """Return the changes in the order of their places, or ``None`` if one is impossible."""
-        found: list[Change] = []
-        for step in self.steps:
-            changes = step(text, locations)
-            if not changes:
-                return None
-            found += changes
-        return tuple(_joined(text, found))
+    def fix(self, folder: ModelFolder, path: str, field: FieldPath) -> Fix | None:
+        """Return the edits of a file of a model, or ``None`` if a step is impossible."""
+        if path == folder.config_path:
+            text, locations = folder.config_text, folder.locations or Locations("")
+        else:
+            content = folder.read(*path.removeprefix(f"{folder.path}/").split("/"))
+            text, locations = None if content is None else decode(content), Locations("")
+        found = [] if text is None else [step(text, locations, field) for step in self.steps]
+        if text is None or not all(found):
+            return None
+        changes = _joined(text, [one for each in found for one in each or ()])
+        return Fix(self.is_safe, tuple(Edit(path, *each) for each in changes))
 
 
 def safe(*steps: Step) -> Remedy:
@@ -49,21 +58,16 @@ def unsafe(*steps: Step) -> Remedy:
     return Remedy(False, steps)
 
 
-def meant(hint: str | None, step: Callable[[str], Step]) -> Remedy | None:
-    """The fix that writes the name which a hint asks about, or ``None`` if it names none."""
+def suggested(hint: str | None) -> str | None:
+    """Return the name that a hint asks about."""
     match = _SUGGESTION.fullmatch(hint or "")
-    return None if match is None else unsafe(step(match[1]))
+    return match and match[1]
 
 
-def put_meant(field: FieldPath, hint: str | None, used: Container[str] = ()) -> Remedy | None:
-    """The fix that writes the name which a hint asks about into a field, unless it is used already."""
-    match = _SUGGESTION.fullmatch(hint or "")
-    return None if match and match[1] in used else meant(hint, lambda name: put(field, string(name)))
-
-
-def string_meant(old: str, line: int | None, hint: str | None) -> Remedy | None:
-    """The fix that writes the name which a hint asks about into a string of a Python or JSON file."""
-    return meant(hint, lambda name: replace_string(old, name, line))
+def meant(hint: str | None, *below: str | int, used: Container[str] = ()) -> Remedy | None:
+    """Write the name that a hint asks about into a string, unless it is used already."""
+    name = suggested(hint)
+    return None if name is None or name in used else unsafe(put(string(name), *below))
 
 
 def string(value: str) -> str:
@@ -71,82 +75,63 @@ def string(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def values(numbers: Iterable[int]) -> str:
-    """Return numbers as a list."""
-    return f"[ {', '.join(map(str, numbers))} ]"
-
-
 # --- fields of config.pbtxt -------------------------------------------------------------------------------
 
 
-def remove(*path: str | int) -> Step:
+def remove(*below: str | int, path: FieldPath = ()) -> Step:
     """Remove a field, all values of a repeated field, or one element of a list."""
-
-    def step(text: str, locations: Locations) -> list[Change] | None:
-        return [_removal(text, span) for span in _statements(locations, path)]
-
-    return step
+    return lambda text, locations, field: [
+        _removal(text, span) for span in _statements(locations, path or (*field, *below))
+    ]
 
 
-def remove_span(span: Span) -> Step:
-    """Remove a statement whose place is known."""
-    return lambda text, _: [_removal(text, span)]
+def change(start: int, end: int, new: str) -> Step:
+    """Replace what is at a known place."""
+    return lambda *_: [(start, end, new)]
 
 
-def put(path: FieldPath, value: str) -> Step:
-    """Write another value into a field, or add the field."""
+def remove_statement(span: Span) -> Step:
+    """Remove what is at a known place."""
+    return lambda text, *_: [_removal(text, span)]
 
-    def step(text: str, locations: Locations) -> list[Change] | None:
-        spans = locations.spans(path)
+
+def put(value: str, *below: str | int, path: FieldPath = ()) -> Step:
+    """Write another value into a field, or add the field at the end of its block."""
+
+    def step(text: str, locations: Locations, field: FieldPath) -> list[Change] | None:
+        place = path or (*field, *below)
+        spans = locations.spans(place)
         if spans is not None:
             return [(*spans.value, value)]
-        is_absent = isinstance(path[-1], str) and not _statements(locations, path)
-        return add(path[:-1], f"{path[-1]}: {value}")(text, locations) if is_absent else None
+        is_absent = isinstance(place[-1], str) and not _statements(locations, place)
+        return _addition(text, locations, place[:-1], f"{place[-1]}: {value}") if is_absent else None
 
     return step
 
 
-def rewrite(path: FieldPath, statement: str) -> Step:
-    """Spell a whole statement in another way."""
-
-    def step(_: str, locations: Locations) -> list[Change] | None:
-        spans = locations.spans(path)
-        return None if spans is None else [(*spans.statement, statement)]
-
-    return step
+def rename(name: str) -> Step:
+    """Give the field another name."""
+    return lambda _, locations, field: [
+        (*spans.name, name) for spans in [locations.spans(field)] if spans is not None
+    ]
 
 
-def rename(path: FieldPath, name: str) -> Step:
-    """Give a field another name."""
-
-    def step(_: str, locations: Locations) -> list[Change] | None:
-        spans = locations.spans(path)
-        return None if spans is None else [(*spans.name, name)]
-
-    return step
-
-
-def add(parent: FieldPath, statement: str) -> Step:
-    """Add a field at the end of a block, or of the file."""
-
-    def step(text: str, locations: Locations) -> list[Change] | None:
-        newline = "\r\n" if "\r\n" in text else "\n"
-        if not parent:
-            before = "" if not text or text.endswith("\n") else newline
-            return [(len(text), len(text), f"{before}{statement}{newline}")]
-        spans = locations.spans(parent)
-        if spans is None or text[spans.value[1] - 1] not in "}>":
-            return None
-        start, end = spans.value[0] + 1, spans.value[1] - 1
-        line = text.rfind("\n", start, end) + 1
-        if line and not text[line:end].strip():
-            sibling = re.search(r"\n([ \t]*)[^\s]", text[start:end])
-            indent = sibling[1] if sibling else f"{text[line:end]}  "
-            return [(line, line, f"{indent}{statement}{newline}")]
-        before = "" if text[end - 1].isspace() else " "
-        return [(end, end, f"{before}{statement} ")]
-
-    return step
+def _addition(text: str, locations: Locations, parent: FieldPath, statement: str) -> list[Change] | None:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not parent:
+        before = "" if not text or text.endswith("\n") else newline
+        return [(len(text), len(text), f"{before}{statement}{newline}")]
+    spans = locations.spans(parent)
+    if spans is None or text[spans.value[1] - 1] not in "}>":
+        return None
+    start, end = spans.value[0] + 1, spans.value[1] - 1
+    line = text.rfind("\n", start, end) + 1
+    if line and not text[line:end].strip():
+        sibling = re.search(r"\n([ \t]*)[^\s]", text[start:end])
+        indent = sibling[1] if sibling else f"{text[line:end]}  "
+        return [(line, line, f"{indent}{statement}{newline}")]
+    before = "" if text[end - 1].isspace() else " "
+    return [(end, end, f"{before}{statement} ")]
 
 
 def _statements(locations: Locations, path: FieldPath) -> list[Span]:
@@ -154,26 +139,24 @@ def _statements(locations: Locations, path: FieldPath) -> list[Span]:
     spans = locations.spans(path)
     if spans is not None or not path or isinstance(path[-1], int):
         return [] if spans is None else [spans.statement]
-    found = []
+    found: list[Span] = []
     while (spans := locations.spans((*path, len(found)))) is not None:
         found.append(spans.statement)
     return found
 
 
-_BLANK_AFTER = re.compile(r"[ \t]*(\r?\n|\Z)?")
+_BLANKS_AFTER = re.compile(r"([ \t]*)(?:\r?\n|(\Z))?")
 
 
 def _removal(text: str, span: Span) -> Change:
     """Remove a statement with its line if nothing else is in it, or with the blanks on one side."""
     start, end = span
     before = len(text[:start].rstrip(" \t"))
-    after = _BLANK_AFTER.match(text, end)
+    after = _BLANKS_AFTER.match(text, end)
     assert after is not None
-    if before == 0 or text[before - 1] == "\n":
-        return (before, after.end(), "") if after[1] is not None else (start, after.end(), "")
-    if after[1] is not None:
-        return before, end, ""
-    return start, end if text[start] == "," else after.end(), ""
+    if after.end(1) < after.end() or after[2] is not None:  # it is the last one in its line
+        return (before, after.end(), "") if text[before - 1 : before] in ("", "\n") else (before, end, "")
+    return start, end if text[start] == "," else after.end(1), ""
 
 
 def _joined(text: str, changes: list[Change]) -> list[Change]:
@@ -194,28 +177,22 @@ def _joined(text: str, changes: list[Change]) -> list[Change]:
 # --- words of a Python or JSON file -----------------------------------------------------------------------
 
 
-def replace_word(old: str, new: str, line: int | None = None) -> Step:
-    """Replace a word that occurs only once in the file, or in one of its lines."""
-    return _replace(rf"(?<![\w.]){re.escape(old)}(?!\w)", new, line)
+def replace_word(old: str, new: str) -> Step:
+    """Replace a word that occurs only once in the file."""
+    return _replace(rf"(?<![\w.]){re.escape(old)}(?!\w)", new)
 
 
-def replace_string(old: str, new: str, line: int | None = None) -> Step:
-    """Replace the content of a string that occurs only once in the file, or in one of its lines."""
-    return _replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", new, line)
+def string_meant(old: str, hint: str | None, line: int | None = None) -> Remedy | None:
+    """Write the name that a hint asks about into a string, which occurs once in the file or in its line."""
+    name = suggested(hint)
+    return None if name is None else unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
 
 
-def _replace(pattern: str, new: str, line: int | None) -> Step:
-    def step(text: str, _: Locations) -> list[Change] | None:
-        start, end = _line(text, line)
-        found = [match.span() for match in re.finditer(pattern, text) if start <= match.start() < end]
-        return [(*found[0], new)] if len(found) == 1 else None
+def _replace(pattern: str, new: str, line: int | None = None) -> Step:
+    def step(text: str, _: Locations, __: FieldPath) -> list[Change] | None:
+        matches = list(re.finditer(pattern, text))
+        if line is not None:
+            matches = [each for each in matches if text.count("\n", 0, each.start()) == line - 1]
+        return [(*matches[0].span(), new)] if len(matches) == 1 else None
 
     return step
-
-
-def _line(text: str, line: int | None) -> Span:
-    if line is None:
-        return 0, len(text)
-    lines = text.split("\n")
-    start = sum(len(each) + 1 for each in lines[: line - 1])
-    return start, start + len(lines[line - 1])

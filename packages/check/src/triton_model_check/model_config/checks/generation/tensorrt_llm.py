@@ -39,7 +39,7 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if model.config.backend == _BACKEND_PLACEHOLDER:
         message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
-        yield Problem(message, ("backend",), hint, fix=safe(put(("backend",), '"tensorrtllm"')))
+        yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
     for name in _REQUIRED_PARAMETERS:
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):

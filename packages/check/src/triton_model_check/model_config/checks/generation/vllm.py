@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -15,14 +14,7 @@ from triton_model_check.model_config.checks.generation.engine_arguments import (
     read_arguments,
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
-from triton_model_check.model_config.fixing.steps import (
-    add,
-    put,
-    remove,
-    replace_string,
-    string_meant,
-    unsafe,
-)
+from triton_model_check.model_config.fixing.steps import string_meant
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -56,8 +48,8 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
         for key in sorted(arguments.values.keys() - engine_arguments()):
             otherwise = "remove it, or acknowledge this if the vLLM of your image has it"
             hint = did_you_mean(key, engine_arguments(), otherwise)
-            fix = string_meant(key, None, hint)
-            yield Problem(f'vLLM has no engine argument "{key}"', hint=hint, path=arguments.path, fix=fix)
+            message, fix = f'vLLM has no engine argument "{key}"', string_meant(key, hint)
+            yield Problem(message, hint=hint, path=arguments.path, fix=fix)
 
 
 @rule("vllm-instance-kind", "vllm", needs_files=True, source=_SOURCE)
@@ -74,11 +66,7 @@ def instance_kind(model: ModelUnderCheck) -> Iterator[Problem]:
     if place is None and model.config.instance_group:
         return
     message = f"the engine uses {spread.gpus} GPUs, and an instance of KIND_GPU has one"
-    hint = "write instance_group [ { count: 1 kind: KIND_MODEL } ]"
-    without_gpus = [remove(*place, "gpus")] if place and model.config.instance_group[place[1]].gpus else []
-    added = add((), hint.removeprefix("write "))
-    fix = unsafe(put((*place, "kind"), "KIND_MODEL"), *without_gpus) if place else unsafe(added)
-    yield Problem(message, place or (), hint, fix=fix)
+    yield Problem(message, place or (), "write instance_group [ { count: 1 kind: KIND_MODEL } ]")
 
 
 @rule("vllm-parallel-size", "vllm", needs_files=True, source="vllm 0.19.0, vllm/config/parallel.py")
@@ -108,9 +96,7 @@ def weights(model: ModelUnderCheck) -> Iterator[Problem]:
     for arguments in engine_arguments_of(model):
         fault = _fault_of_weights(arguments)
         if fault is not None:
-            written = re.fullmatch(r'write "(.*)"', fault[1])
-            fix = unsafe(replace_string(arguments.source, written[1])) if written else None
-            yield Problem(fault[0], hint=fault[1], path=arguments.path, fix=fix)
+            yield Problem(fault[0], hint=fault[1], path=arguments.path)
 
 
 def _fault_of_weights(arguments: EngineArguments) -> tuple[str, str] | None:
