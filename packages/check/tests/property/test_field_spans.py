@@ -13,7 +13,7 @@ from triton_model_check.model_config.locations import FieldPath, Locations
 from triton_model_check.model_config.text import read_text_fault
 
 TEXTS = {
-    content if isinstance(content, str) else content.decode("utf-8", "replace")
+    content if isinstance(content, str) else (content or b"").decode("utf-8", "replace")
     for example in EXAMPLES.values()
     for files in (example.failing, example.fixed)
     for path, content in files.items()

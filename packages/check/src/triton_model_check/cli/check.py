@@ -11,6 +11,7 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
+from triton_model_check.cli.fixing import Check, add_fixes, print_differences, with_fixes
 from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    add_fixes(parser)
     add_called_models(parser)
     add_format(parser)
 
@@ -60,7 +62,10 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         ask_server: Loads the models of a folder in a server. Default: no server is asked.
     """
     named = _repositories(arguments)
-    checked = [_check(each, arguments) for each in named]
+    if arguments.diff:
+        differ = [print_differences(_check_of(each, arguments), each.repository, arguments) for each in named]
+        return EXIT_WRONG if any(differ) else EXIT_SUCCESS
+    checked = [with_fixes(_check_of(each, arguments), each.repository, arguments) for each in named]
     answers = [None if ask_server is None else ask_server(each.repository) for each in named]
     results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
     print_results(results, arguments.output_format, arguments.output_file)
@@ -80,12 +85,18 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
-def _check(named: NamedModels, arguments: argparse.Namespace) -> Checked:
-    with show_work(f"checking {named.repository}"):
-        checked = check_for_target(argparse.Namespace(**{**vars(arguments), "path": str(named.repository)}))
-    report = of_named_models(checked.report, named)
+def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Check:
+    """Return what checks a repository, or a copy of it, by the settings of its project."""
+    settings = Settings.of(named.repository)
     options = listed(arguments.select), listed(arguments.ignore)
-    return checked._replace(report=choose(report, Settings.of(named.repository), *options))
+
+    def check(path: Path) -> Checked:
+        with show_work(f"checking {named.repository}"):
+            checked = check_for_target(path, arguments, settings)
+        report = of_named_models(checked.report, named._replace(repository=path))
+        return checked._replace(report=choose(report, settings, *options))
+
+    return check
 
 
 def _result(checked: Checked, answers: dict[str, str] | None, *, is_counted: bool) -> Result:

@@ -60,11 +60,11 @@ def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | No
             parser.add_argument(f"--{name}", metavar=option["metavar"], help=text, **more)
 
 
-def check_for_target(arguments: argparse.Namespace) -> Checked:
+def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    repository = ModelRepository.from_directory(path, calls=called_models(arguments))
     placed, problem = place_environments(repository, local_files=not arguments.no_files)
-    checked = _check_repository(placed, arguments)
+    checked = _check_repository(placed, arguments, settings)
     return checked._replace(report=without_imports(checked.report, repository, problem))
 
 
@@ -92,8 +92,10 @@ def without_imports(report: Report, repository: ModelRepository, problem: str) -
     return replace(report, findings=tuple(kept), not_checked=not_checked)
 
 
-def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> Checked:
-    target, is_derived = _target(arguments)
+def _check_repository(
+    repository: ModelRepository, arguments: argparse.Namespace, settings: Settings
+) -> Checked:
+    target, is_derived = _target(arguments, settings)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if is_derived:
         return _check_derived(repository, check, target, is_archive=arguments.archive)
@@ -101,9 +103,8 @@ def _check_repository(repository: ModelRepository, arguments: argparse.Namespace
     return Checked(check(target), target, (str(target.default_model),) if is_named else ())
 
 
-def _target(arguments: argparse.Namespace) -> tuple[Target, bool]:
+def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
     """The target of the arguments and the settings, and whether the type of its endpoint is derived."""
-    settings = Settings.of(Path(arguments.path))
     platform = arguments.target or settings.target
     if platform is None and arguments.default_model is not None:
         platform = "sagemaker"

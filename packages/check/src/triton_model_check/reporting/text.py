@@ -56,7 +56,7 @@ def print_text(results: Sequence[Result]) -> None:
         else:
             print_lines(*(line for found in report.findings for line in _block(found, result.root)))
         print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
-        print_lines(*(f"  {line}" for line in report.not_checked))
+        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
         print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
 
 
@@ -101,7 +101,7 @@ def _one_column_each(text: str) -> str:
 def summary(result: Result) -> str:
     """Return the numbers of findings and the verdict."""
     report = result.report
-    counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
+    counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
     if report.ignored:
         counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
@@ -113,7 +113,16 @@ def summary(result: Result) -> str:
     return f"{counts}: {words}{result.where}"
 
 
-def _plural(count: int, word: str) -> str:
+def _fixable(findings: Iterable[Finding]) -> list[str]:
+    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
+    safe = [each.fix.is_safe for each in findings if each.fix is not None]
+    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
+    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
+    return [", ".join(counts)] if counts else []
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
