@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import write_whole
 from triton_model_check.reporting.results import Result
 
@@ -33,13 +34,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "Actions) or gitlab (a Code Quality report); default: text",
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
-    parser.add_argument(
-        "--json",
-        action="store_const",
-        const="json",
-        dest="output_format",
-        help="the same as --output-format json",
-    )
+    add_common(parser, "--json", action="store_const", const="json", dest="output_format")
 
 
 def print_results(results: Sequence[Result], output_format: str, output_file: str | None = None) -> None:
