@@ -55,14 +55,39 @@ checked, it has "accepts what was checked" in place of "loads it". In a script, 
 
 | field | content |
 |---|---|
+| `version` | of the form of this JSON: 1. New fields do not change it |
 | `target` | what the check is for, as `--target` has it; `null` if the folder fits no endpoint |
 | `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
-| `findings` | each with `code`, `severity`, `path`, `line`, `column`, `message`, `hint` and `source` |
+| `findings` | each: `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `place` |
 | `not_checked` | what was not checked, each with the reason |
 | `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
+| `statistics` | how often each code was found |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
+
+`place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`, `end_line`
+and `end_column`. The file exists; for a folder or a model file, it is the `config.pbtxt` of the model.
+
+## Formats
+
+`--output-format` chooses what `check` prints, on every machine the same, and `--output-file FILE` writes it
+to a file instead:
+
+| format | for |
+|---|---|
+| `text` | people: each finding with its line (default) |
+| `json` | scripts: the fields above; `--json` is the same |
+| `sarif` | code scanning of GitHub, and viewers of SARIF 2.1.0 |
+| `github` | a job of GitHub Actions, which shows the findings beside the lines of a pull request |
+| `gitlab` | a Code Quality report of GitLab: `artifacts: reports: codequality: FILE` |
+
+Paths are relative to PATH in `text` and `json`, and to the working folder in the others, as code hosts need
+them: run these in the root of the checkout. With several repositories, all paths are relative to the working
+folder, and `json` has the list `repositories`. GitHub shows 10 errors and 10 warnings of a step beside the
+code; its log has all.
+
+## How the verdicts are tested
 
 The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
 send the requests that fail. Five checks have only their source: `target-storage` needs SageMaker,

@@ -50,6 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_config",
         "model_repository",
         "artifacts",
+        "reporting",
         "cli",
         "repository_check",
         "__main__",

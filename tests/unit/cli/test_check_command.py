@@ -107,15 +107,8 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     assert main(["check", str(repository), "--target", "sagemaker", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {
-        "target",
-        "image_version",
-        "default_models",
-        "verdict",
-        "findings",
-        "not_checked",
-        "ignored",
-    }
+    described = {"version", "target", "image_version", "default_models", "verdict"}
+    assert set(document) == described | {"findings", "not_checked", "ignored", "statistics"}
     fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 

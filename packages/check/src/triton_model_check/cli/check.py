@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from constructs_triton_core.findings import Verdict
-from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
-from triton_model_check.cli.check_output import print_reports, print_reports_json
-from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
+from triton_model_check.cli.check_paths import (
+    NamedModels,
+    find_repositories,
+    from_working_folder,
+    of_named_models,
+)
 from triton_model_check.cli.chosen import add_choice, choose, listed
 from triton_model_check.cli.settings import Settings
-from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
+from triton_model_check.cli.target_check import add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.target import Platform
+from triton_model_check.reporting.formats import STATISTICS, add_format, print_results
+from triton_model_check.reporting.results import Result
 
 AskServer = Callable[[Path], dict[str, str]]
 """Returns what a Triton server says of each model of a folder."""
@@ -49,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
     add_called_models(parser)
-    add_common(parser, "--json")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
@@ -60,14 +66,20 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         ask_server: Loads the models of a folder in a server. Default: no server is asked.
     """
     named = _repositories(arguments)
-    checked = [_check(each, arguments) for each in named]
-    answers = [None if ask_server is None else ask_server(each.repository) for each in named]
-    if arguments.json:
-        print_reports_json(checked, answers, with_counts=arguments.statistics)
-    else:
-        print_reports(checked, answers, counts_only=arguments.statistics)
-    loads = all(each.report.verdict is Verdict.LOADS for each in checked)
+    results = [_check(each, arguments, ask_server) for each in named]
+    if len(results) > 1:
+        results = [
+            replace(each, report=from_working_folder(each.report), name=each.report.repository)
+            for each in results
+        ]
+    print_results(results, _format(arguments), arguments.output_file)
+    loads = all(each.report.verdict is Verdict.LOADS for each in results)
     return EXIT_SUCCESS if loads else EXIT_WRONG
+
+
+def _format(arguments: argparse.Namespace) -> str:
+    is_table = arguments.statistics and arguments.output_format == "text"
+    return STATISTICS if is_table else str(arguments.output_format)
 
 
 def only_repository(arguments: argparse.Namespace) -> Path | None:
@@ -82,9 +94,16 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
-def _check(named: NamedModels, arguments: argparse.Namespace) -> Checked:
+def _check(named: NamedModels, arguments: argparse.Namespace, ask_server: AskServer | None) -> Result:
     with show_work(f"checking {named.repository}"):
         checked = check_for_target(argparse.Namespace(**{**vars(arguments), "path": str(named.repository)}))
     report = of_named_models(checked.report, named)
     options = listed(arguments.select), listed(arguments.ignore)
-    return checked._replace(report=choose(report, Settings.of(named.repository), *options))
+    report = choose(report, Settings.of(named.repository), *options)
+    answers = None if ask_server is None else ask_server(named.repository)
+    details = {
+        "target": checked.target and checked.target.platform,
+        "image_version": checked.target and checked.target.image_version,
+        "default_models": list(checked.default_models),
+    }
+    return Result(report, checked.where, details, answers, subject=checked.subject)
