@@ -168,7 +168,7 @@ def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.Capture
     print_results(results, "sarif")
     assert len(json.loads(capsys.readouterr().out)["runs"][0]["results"]) == 2
     print_results(results, "text")
-    assert f"{tmp_path / 'b'}:" in capsys.readouterr().out.splitlines()
+    assert capsys.readouterr().out.splitlines()[-1].startswith("b: 1 error, 0 warnings: ")
 
 
 @pytest.mark.parametrize(
