@@ -125,8 +125,8 @@ def no_version_chosen(model: ModelUnderCheck) -> Iterator[Problem]:
     existing = quoted(sorted(model.folder.version_directories))
     if policy.WhichOneof("policy_choice") == "latest":
         message = f"{_NONE_AVAILABLE}: latest selects 0 versions"
-        fix = unsafe(put("1", "latest", "num_versions"))
-        yield Problem(message, ("version_policy",), "set num_versions: 1", fix=fix)
+        place, remedy = ("version_policy",), unsafe(put("1", "latest", "num_versions"))
+        yield Problem(message, place, "set num_versions: 1", fix=remedy)
     else:
         wanted = ", ".join(str(version) for version in policy.specific.versions) or "none"
         message = f"{_NONE_AVAILABLE}: it selects {wanted}, got version directories {existing}"

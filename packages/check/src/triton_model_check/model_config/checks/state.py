@@ -61,8 +61,8 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
         if not _fits(start.dims, state.dims):
             message = f"'initial_state' dims don't match 'state' dims {list(state.dims)}"
             hint = "write the dims of the state, with a size for each -1"
-            fix = unsafe(put(f"{list(state.dims)}", 0, "dims")) if _fits(state.dims, state.dims) else None
-            yield Problem(f"{message}, got {list(start.dims)}", where, hint, fix=fix)
+            dims = unsafe(put(f"{list(state.dims)}", 0, "dims")) if _fits(state.dims, state.dims) else None
+            yield Problem(f"{message}, got {list(start.dims)}", where, hint, fix=dims)
         if start.WhichOneof("state_data") is None:
             message = "initial_state setting expects state to have state_data set"
             yield Problem(message, where, "add zero_data: true", fix=unsafe(put("true", 0, "zero_data")))
