@@ -9,10 +9,12 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config import fixing
 from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
+from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, Platform
 
 Scope = Literal[
     "model",
@@ -28,10 +30,11 @@ Scope = Literal[
     "vllm",
     "tensorrtllm",
     "repository",
+    "comment",
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
 ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
-as a whole."""
+as a whole; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):
@@ -51,7 +54,7 @@ class Problem(NamedTuple):
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,10 @@ class Rule:
 
     ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
     beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
-    if one of these fields of the configuration is set; empty means always.
+    if one of these fields of the configuration is set; empty means always. ``platforms``: where the rule
+    holds. ``since``, ``before``: the first image version for which it holds, and the first one for which it
+    does not; a rule with one of them is skipped if the version is not known. ``server_hint``: the hint where
+    ``hint`` is about SageMaker.
     """
 
     code: str
@@ -71,6 +77,10 @@ class Rule:
     rejects: bool
     needs_files: bool
     when: tuple[str, ...]
+    platforms: tuple[Platform, ...]
+    since: str | None
+    before: str | None
+    server_hint: str
     function: RuleFunction
 
     @property
@@ -93,9 +103,20 @@ class Rule:
         """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
         return _reasons_against_fixes().get(self.code)
 
-    def hint_for(self, problem: Problem) -> str:
-        """The hint of a problem: its own, or the rule's."""
-        return self.hint if problem.hint is None else problem.hint
+    def holds_for(self, platform: Platform, version: str | None) -> bool:
+        """Whether the rule holds for a platform and an image version; ``None`` is an unknown version."""
+        if platform not in self.platforms:
+            return False
+        if version is None:
+            return self.since is None and self.before is None
+        is_old = self.since is not None and not is_at_least(version, self.since)
+        return not (is_old or (self.before is not None and is_at_least(version, self.before)))
+
+    def hint_for(self, problem: Problem, platform: Platform) -> str:
+        """The hint of a problem on a platform: its own, or the rule's."""
+        if problem.hint is not None:
+            return problem.hint
+        return self.hint if platform in SAGEMAKER or not self.server_hint else self.server_hint
 
 
 @cache
@@ -118,6 +139,10 @@ def rule(
     rejects: bool | None = None,
     needs_files: bool = False,
     when: tuple[str, ...] = (),
+    platforms: tuple[Platform, ...] = PLATFORMS,
+    since: str | None = None,
+    before: str | None = None,
+    server_hint: str = "",
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as the rule ``code``.
 
@@ -128,7 +153,10 @@ def rule(
         if code in RULES:
             raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
         server_rejects = severity is Severity.ERROR if rejects is None else rejects
-        RULES[code] = Rule(code, severity, scope, source, hint, server_rejects, needs_files, when, function)
+        RULES[code] = Rule(
+            *(code, severity, scope, source, hint, server_rejects, needs_files, when),
+            *(platforms, since, before, server_hint, function),
+        )
         return function
 
     return register

@@ -1,43 +1,63 @@
-"""Prints what a check found."""
+"""Prints what a check found for a person, and as JSON for a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from triton_model_check.cli.target_check import Checked
+from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
+_VERSION = 1  # of the JSON: a change that a reader can notice, beside a new field, makes it 2
 #: Warnings about models that load only in an image that contains more than AWS's.
 _DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 
 
-def print_report_json(checked: Checked, answers: dict[str, str] | None) -> None:
-    report = checked.report
+def print_as_json(results: Sequence[Result]) -> None:
+    """Print one object: of the folder, or with a list of them if there are several."""
+    if len(results) == 1:
+        document = _document(results[0])
+    else:
+        several = (each.from_working_folder() for each in results)
+        documents = [{"path": each.name, **_document(each)} for each in several]
+        document = {"repositories": documents}
+    print_json({"version": _VERSION, **document})
+
+
+def _document(result: Result) -> dict[str, object]:
+    report = result.report
     document: dict[str, object] = {
-        "endpoint": checked.endpoint,
-        "default_models": list(checked.default_models),
+        **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
+        "ignored": [finding.to_dict() for finding in report.ignored],
     }
-    if answers is not None:
-        document["server"] = answers
-    print_json(document)
+    if result.is_counted:
+        document["statistics"] = dict(_counts(report.findings))
+    return document if result.answers is None else {**document, "server": dict(result.answers)}
 
 
-def print_report(checked: Checked, root: Path, answers: dict[str, str] | None) -> None:
-    report = checked.report
-    for finding in report.findings:
-        print_lines(*_block(finding, root))
-    print_lines([(_summary(checked), _BOLD)])
-    print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
-    print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
+def print_text(results: Sequence[Result]) -> None:
+    """Print what was found in each folder, or how often, with one line that sums it up."""
+    _lines.cache_clear()  # a file may have changed since
+    is_one = len(results) == 1
+    for each in results:
+        result = each if is_one else each.from_working_folder()
+        report = result.report
+        if result.is_counted:
+            print_lines(*(f"{count:>6}  {code}" for code, count in _counts(report.findings)))
+        else:
+            print_lines(*(line for found in report.findings for line in _block(found, result.root)))
+        print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
+        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
+        print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -78,13 +98,19 @@ def _one_column_each(text: str) -> str:
     )
 
 
-def _summary(checked: Checked) -> str:
-    report, where = checked.report, checked.where
+def summary(result: Result) -> str:
+    """Return the numbers of findings and the verdict."""
+    report = result.report
     counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
+    if report.ignored:
+        counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    words = report.verdict.words
     if report.verdict is Verdict.LOADS and is_open:
-        return f"{counts}: Triton accepts what was checked{where}"
-    return f"{counts}: {report.verdict.words}{where}"
+        words = "Triton accepts what was checked"
+    if words.startswith("Triton"):
+        return f"{counts}: {words.replace('Triton', result.subject, 1)}"
+    return f"{counts}: {words}{result.where}"
 
 
 def _fixable(findings: Iterable[Finding]) -> list[str]:
@@ -98,3 +124,8 @@ def _fixable(findings: Iterable[Finding]) -> list[str]:
 def plural(count: int, word: str) -> str:
     """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
+    """Return the codes with the number of their findings, the most frequent first."""
+    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))
