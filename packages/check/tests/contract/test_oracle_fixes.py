@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fix_contract import add_comments, assert_ends, broken_promises
 
-from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_config.target import Platform, Target
 
 FOLDERS = [Path(__file__).parent / name for name in ("oracle", "oracle_onnx")]
 VERDICTS: dict[str, dict[str, Any]] = {
@@ -36,8 +36,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fix_keeps_its_promises(unpacked: Path, name: str) -> None:
     """Each fix alone keeps its promises, also with comments; all together end after a few rounds."""
     case = VERDICTS[name]
-    mode: Mode = "multi-model" if case.get("mode") == "mme" else "single"
-    target = Target(mode=mode, gpu_count=0, default_model=case.get("default_model"))
+    platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
+    target = Target(platform=platform, gpu_count=0, default_model=case.get("default_model"))
     root = unpacked / name
     assert broken_promises(root, target) == []
     add_comments(root)
