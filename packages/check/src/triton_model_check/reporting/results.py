@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
@@ -59,7 +59,10 @@ class Result:
             path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
             if place is not None:
                 place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
-            return replace(finding, path=path, place=place)
+            fix = finding.fix and Fix(
+                finding.fix.is_safe, tuple(each._replace(path=path) for each in finding.fix.edits)
+            )
+            return replace(finding, path=path, place=place, fix=fix)
 
         findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
         return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)
