@@ -16,6 +16,7 @@ from triton_model_check.artifacts.environments.python_environment import Environ
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
 
 _MISSING_IMPORT = "python-import-missing"
@@ -42,7 +43,7 @@ class Checked(NamedTuple):
 
 def check_for_target(arguments: argparse.Namespace) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    repository = KeptRepository.from_directory(arguments.path, calls=called_models(arguments))
     try:
         placed = repository if arguments.no_files else with_environments(repository)
     except EnvironmentNotBuiltError as error:
