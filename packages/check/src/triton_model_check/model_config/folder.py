@@ -54,7 +54,7 @@ class ModelFolder:
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
 
-    @property
+    @cached_property
     def directory(self) -> Path:
         """The folder on disk."""
         return Path(self._directory)

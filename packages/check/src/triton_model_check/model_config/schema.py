@@ -73,7 +73,7 @@ def _pool() -> DescriptorPool:
 
 # --- plain texts ------------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r"""\"[^\"\\\x00-\x1f]*\"|'[^'\\\x00-\x1f]*'|[\w.+-]+|\#[^\n]*|\S""")
+_TOKEN = re.compile(r"""\"[^\"\\\x00-\x1f]*\"|'[^'\\\x00-\x1f]*'|[\w.+-]+|\#[^\n\0]*|[^ \t\n\r\v\f]""")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 # By the type of the field, as protobuf numbers it: int64, uint64, int32, uint32.
 _RANGES = {3: range(-(2**63), 2**63), 4: range(2**64), 5: range(-(2**31), 2**31), 13: range(2**32)}

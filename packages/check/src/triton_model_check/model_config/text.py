@@ -95,8 +95,6 @@ def decode(content: bytes | str) -> str:
 
 def _parse(text: str) -> Any:
     _reject_large(text)
-    for start, message, hint in lenient_spellings(text):
-        raise _FaultError(_at(text, start, message, hint))
     plain = read_plain(text)
     return _parse_unusual(text) if plain is None else plain
 
@@ -104,6 +102,8 @@ def _parse(text: str) -> Any:
 def _parse_unusual(text: str) -> Any:
     from google.protobuf import text_format
 
+    for start, message, hint in lenient_spellings(text):
+        raise _FaultError(_at(text, start, message, hint))
     while True:
         try:
             return text_format.Parse(text, new_model_config())

@@ -36,28 +36,34 @@ class KeptAnswers:
         self._begun_ns = time.time_ns()
         self._before = folder_state(self._directory, without=without)
         self._cache = ReportCache(cache_directory())
+        self._new: dict[str, Any] = {}
 
     def find(self, question: str) -> Any:
         """Return the answer to a question if it is known, else ``None``."""
         return self._cache.find(self._key(question)) if self._before.is_complete else None
 
-    def answer(self, question: str, compute: Callable[[], Any]) -> Any:
-        """Return the answer to a question, a JSON value, which is computed if it is not known."""
+    def answer(self, question: str, compute: Callable[[], Any], *, is_last: bool = True) -> Any:
+        """Return the answer to a question, a JSON value, which is computed if it is not known.
+
+        It is kept with the answer to the next question that ``is_last``: to look for changes takes time.
+        """
         known = self.find(question)
         if known is None:
-            known = compute()
-            if not looked_elsewhere(self._directory) and self._is_unchanged():
-                self._cache.add(self._key(question), known)
+            known = self._new[question] = compute()
+        if is_last and self._new and not looked_elsewhere(self._directory) and self._is_unchanged():
+            for each, value in self._new.items():
+                self._cache.add(self._key(each), value)
+            self._new = {}
         return known
 
     def _is_unchanged(self) -> bool:
         """Whether nothing has changed since this was created. A change that times may not show is read."""
         before = self._before
-        reads = not is_settled(before.newest_ns, self._begun_ns)
         if not before.is_complete or not is_settled(before.newest_large_ns, self._begun_ns):
             return False
-        now = folder_state(self._directory, without=self._without, reads=reads)
-        return now.times == before.times and (not reads or now.content == before.content)
+        if is_settled(before.newest_ns, self._begun_ns):
+            return before.has_same_times()
+        return folder_state(self._directory, without=self._without) == before
 
     def _key(self, question: str) -> str:
         given = f"{os.path.abspath(self._directory)} {os.environ.get(UNPACK_BYTES_VARIABLE)}"  # noqa: PTH100
@@ -76,5 +82,5 @@ def _program() -> str:
         identity.update(f"{file} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}\0".encode())
         if name in _OWN:
             found = folder_state(os.path.dirname(file), without=(_BYTECODE,), reads=False)  # noqa: PTH120
-            identity.update(found.times.encode())
+            identity.update(repr(found.times).encode())
     return identity.hexdigest()

@@ -40,11 +40,11 @@ class KeptRepository(ModelRepository):
     def closure(self, model_name: str) -> list[str]:
         """Return the model and those that it needs, as :meth:`ModelRepository.closure`."""
         question, compute = self._asked("closure", model_name), super().closure
-        return list(self._answers.answer(question, lambda: compute(model_name)))
+        return list(self._answers.answer(question, lambda: compute(model_name), is_last=False))
 
     def top_level_models(self) -> list[str]:
         """Return the models that no other needs, as :meth:`ModelRepository.top_level_models`."""
-        return list(self._answers.answer(self._asked("top level"), super().top_level_models))
+        return list(self._answers.answer(self._asked("top level"), super().top_level_models, is_last=False))
 
     def _asked(self, *question: Any) -> str:
         """A question with all that was declared about the repository."""
