@@ -1,4 +1,4 @@
-"""What runs the checks elsewhere: the hook for pre-commit, the GitHub Action, and the jobs of the page about them."""
+"""What runs the checks elsewhere: the hook for pre-commit, the GitHub Action, and the jobs of the page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def break_classifier(folder: Path) -> None:
 
 
 def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run a step of the Action as GitHub does, with its inputs in variables and the program of these tests."""
+    """Run a step of the Action as GitHub does, with inputs in variables and the program of these tests."""
     (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
     defaults = {each: described["default"] for each, described in ACTION["inputs"].items()}
     values = {f"inputs.{each.replace('_', '-')}": value for each, value in {**defaults, **inputs}.items()}
@@ -45,7 +45,7 @@ def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProc
     (programs / PROGRAM.name).unlink(missing_ok=True)
     (programs / PROGRAM.name).symlink_to(PROGRAM)
     variables = {
-        key: EXPRESSION.sub(lambda found: values[found[1]], text) for key, text in step["env"].items()
+        key: EXPRESSION.sub(lambda each: values[each[1]], value) for key, value in step["env"].items()
     }
     variables |= {"RUNNER_TEMP": str(folder.parent), "PATH": "/usr/bin:/bin"}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
