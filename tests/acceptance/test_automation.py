@@ -54,9 +54,9 @@ def committed(request: pytest.FixtureRequest, run: Run, tmp_path: Path) -> Path:
     config = shown_file(PAGE, ".pre-commit-config.yaml")
     if request.param == "mirror":
         shutil.copytree(MIRROR, tmp_path / "mirror")
-        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "mirror"], ["tag", "v1"]):
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "mirror"], ["tag", "v1.0.0"]):
             run("git", *words, cwd=tmp_path / "mirror").check_returncode()
-        hook = {"repo": str(tmp_path / "mirror"), "rev": "v1", "hooks": [{"id": "triton-model-check"}]}
+        hook = {"repo": str(tmp_path / "mirror"), "rev": "v1.0.0", "hooks": [{"id": "triton-model-check"}]}
         config = yaml.safe_dump({"repos": [hook]})
     (work / ".pre-commit-config.yaml").write_text(config)
     run("git", "init", "-q", cwd=work).check_returncode()
