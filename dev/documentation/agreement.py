@@ -10,10 +10,14 @@ import re
 
 from documentation.pages import PROJECT
 
+from constructs_triton_core.findings import Severity
+from triton_model_check.model_config.checks import RULES
+
 CONTRACT = PROJECT / "packages" / "check" / "tests" / "contract"
 _SECTION = re.compile(
     r"^\S*/(?P<folder>\w+): (?P<count>\d+) repositories, with the verdict of (?P<judge>.+)\n\n"
-    r"wrongly refused +(?P<refused>\d+)\nwrongly accepted +(?P<accepted>\d+)$",
+    r"wrongly refused +(?P<refused>\d+)\nwrongly accepted +(?P<accepted>\d+)\n\n"
+    r"(?P<codes>(?:\w+ +[\w-]+ +\d+\n)*)",
     re.MULTILINE,
 )
 #: What the repositories of a folder are about. A folder without an entry is an error.
@@ -24,22 +28,24 @@ _SUBJECTS = {
 _HEAD = "| repositories | about | judge | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
 
 
-def agreement_table() -> str:
-    """Return the table, and a sentence about the files of real exporters."""
-    ledger = (CONTRACT / "findings.txt").read_text(encoding="utf-8")
+def agreement() -> str:
+    """Return the table, and sentences about the checks and about files of real exporters."""
+    sections = list(_SECTION.finditer((CONTRACT / "findings.txt").read_text(encoding="utf-8")))
     rows = [
         f"| {each['count']} | {_SUBJECTS[each['folder']]} | {each['judge']} "
         f"| {each['refused']} | {each['accepted']} |\n"
-        for each in _SECTION.finditer(ledger)
+        for each in sections
     ]
-    return f"\n{_HEAD}{''.join(rows)}\n{_exporters()}\n"
+    found = {code for each in sections for code in re.findall(r"^error +(\S+)", each["codes"], re.MULTILINE)}
+    errors = sum(rule.severity is Severity.ERROR for rule in RULES.values())
+    asked = f"{len(found)} of the {errors} checks that report errors find one in these repositories."
+    return f"\n{_HEAD}{''.join(rows)}\n{asked} {_exporters()}\n"
 
 
 def _exporters() -> str:
     recorded = json.loads((CONTRACT / "onnx_exporters" / "verdicts.json").read_text(encoding="utf-8"))
-    count, exporters = len(recorded["cases"]), len(recorded["exporters"])
-    versions = ", ".join(recorded["runtimes"].values())
+    *versions, newest = recorded["runtimes"].values()
     return (
-        f"In addition, {count} ONNX files of {exporters} groups of exporters are compared with ONNX Runtime "
-        f"{versions}: none is refused that it loads."
+        f"In addition, {len(recorded['cases'])} ONNX files, which real exporters wrote, are compared with ONNX "
+        f"Runtime {', '.join(versions)} and {newest}. None is refused that ONNX Runtime loads."
     )
