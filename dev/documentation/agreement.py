@@ -1,4 +1,4 @@
-"""The table of the page "How it is judged": how often the checks agree with the real server.
+"""The table of docs/checker/judged.md: how often the checks agree with the real server.
 
 ``make findings`` counts; this module reads what it wrote.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import re
 
-from documentation.pages import PROJECT
-
 from constructs_triton_core.findings import Severity
+from documentation.pages import PROJECT
 from triton_model_check.model_config.checks import RULES
 
 CONTRACT = PROJECT / "packages" / "check" / "tests" / "contract"
 _SECTION = re.compile(
-    r"^\S*/(?P<folder>\w+): (?P<count>\d+) repositories, with the verdict of (?P<judge>.+)\n\n"
+    r"^\S*/(?P<folder>\w+): (?P<count>\d+) repositories, with the verdict of (?P<server>.+)\n\n"
     r"wrongly refused +(?P<refused>\d+)\nwrongly accepted +(?P<accepted>\d+)\n\n"
     r"(?P<codes>(?:\w+ +[\w-]+ +\d+\n)*)",
     re.MULTILINE,
@@ -25,14 +24,16 @@ _SUBJECTS = {
     "oracle": "configurations, folders, ensembles, Python models",
     "oracle_onnx": "ONNX models",
 }
-_HEAD = "| repositories | about | judge | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
+_HEAD = (
+    "| repositories | about | compared with | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
+)
 
 
 def agreement() -> str:
     """Return the table, and sentences about the checks and about files of real exporters."""
     sections = list(_SECTION.finditer((CONTRACT / "findings.txt").read_text(encoding="utf-8")))
     rows = [
-        f"| {each['count']} | {_SUBJECTS[each['folder']]} | {each['judge']} "
+        f"| {each['count']} | {_SUBJECTS[each['folder']]} | {each['server']} "
         f"| {each['refused']} | {each['accepted']} |\n"
         for each in sections
     ]
@@ -46,6 +47,6 @@ def _exporters() -> str:
     recorded = json.loads((CONTRACT / "onnx_exporters" / "verdicts.json").read_text(encoding="utf-8"))
     *versions, newest = recorded["runtimes"].values()
     return (
-        f"In addition, {len(recorded['cases'])} ONNX files, which real exporters wrote, are compared with ONNX "
+        f"In addition, {len(recorded['cases'])} ONNX files of real exporters are compared with ONNX "
         f"Runtime {', '.join(versions)} and {newest}. None is refused that ONNX Runtime loads."
     )

@@ -1,4 +1,4 @@
-"""The pages of the checker: short, without SageMaker at their beginning, and with numbers that are counted."""
+"""The pages of the checker: short, without SageMaker at their beginning, with numbers that are counted."""
 
 from __future__ import annotations
 
