@@ -1,4 +1,4 @@
-"""The table of docs/checker/judged.md: how often the checks agree with the real server.
+"""The table of docs/checker/agreement.md: how often the checks agree with the real server.
 
 ``make findings`` counts; this module reads what it wrote.
 """

@@ -47,4 +47,4 @@ def test_readme_is_short_and_begins_without_sagemaker() -> None:
 
 def test_agreement_is_counted() -> None:
     """The table of the page is what the ledger of all findings says."""
-    assert agreement().strip() in (PROJECT / "docs" / "checker" / "judged.md").read_text()
+    assert agreement().strip() in (PROJECT / "docs" / "checker" / "agreement.md").read_text()
