@@ -59,12 +59,13 @@ it". In a script, use the exit code, or compare `verdict` with `loads`. The JSON
 | `verdict` | as above |
 | `findings` | each with `code`, `severity`, `path`, `line`, `column`, `message`, `hint` and `source` |
 | `not_checked` | what was not checked, each with the reason |
+| `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
 
 The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
-send the requests that fail. Four checks have only their source: `target-storage` needs SageMaker,
-`target-plan-of-several-gpus` needs GPUs, `tree-features` needs the FIL backend, and `text-size` is a limit of
-the check itself, which Triton does not have.
+send the requests that fail. Five checks have only their source: `target-storage` needs SageMaker,
+`target-plan-of-several-gpus` needs GPUs, and `tree-features` needs the FIL backend. `text-size` is a limit of
+the check itself, and `ignore-without-reason` a rule about its comments; Triton has neither.
 """
 GROUP_HEAD = """# {title}
 
@@ -73,6 +74,7 @@ fixes it. Files without content are the same before and after the change.
 """
 CHAPTERS = {
     "text": "Syntax of config.pbtxt",
+    "ignore_comments": "Comments that ignore findings",
     "layout": "Folders and versions",
     "files": "All files of a repository",
     "backend": "Backend, platform and shared fields",

@@ -107,8 +107,9 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {"endpoint", "default_models", "verdict", "findings", "not_checked"}
-    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
+    lists = {"findings", "not_checked", "ignored"}
+    assert set(document) == {"endpoint", "default_models", "verdict", *lists}
+    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
 
@@ -219,7 +220,7 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
         ),
         (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED}{_SINGLE}"m"'),
         (_AT_ROOT, ("--archive",), f"{_CLEAN} on a multi-model endpoint"),
-        (_AT_ROOT, (), _NOT_SERVED),
+        (_AT_ROOT, (), f'{_CLEAN}{_SINGLE}"models"'),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from constructs_triton_core.visible_text import visible, visible_lines
 
-__all__ = ["Finding", "Severity", "Verdict", "format_findings"]
+__all__ = ["Finding", "Place", "Severity", "Verdict", "format_findings"]
 
 
 class Severity(StrEnum):
@@ -20,6 +21,19 @@ class Severity(StrEnum):
 
     ERROR = "error"
     WARNING = "warning"
+
+
+class Place(NamedTuple):
+    """Where an editor marks a finding; lines and columns count from 1.
+
+    ``file`` is relative to the folder that was checked. The end is the place after the last character.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,7 @@ class Finding:
         line: Line of the file, from 1; ``None`` if the finding has no place in a file.
         column: Column of the line, from 1; ``None`` if the finding has no place in a file.
         rejects: Whether Triton refuses to load the model because of it; only of errors in model repositories.
+        place: Where to show it. Each finding of a model repository has one, also if it has no line.
     """
 
     code: str
@@ -52,6 +67,7 @@ class Finding:
     line: int | None = None
     column: int | None = None
     rejects: bool = False
+    place: Place | None = None
 
     @property
     def location(self) -> str:
@@ -68,11 +84,12 @@ class Finding:
         text = visible(f"{self.location}: {self.severity}[{self.code}]: {self.message}")
         return f"{text}\n    hint: {visible(self.hint)}" if self.hint else text
 
-    def to_dict(self) -> dict[str, str | int | None]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what commands print with ``--json``."""
         values = asdict(self)
         del values["rejects"]  # the verdict on the whole repository is beside the findings
-        return values
+        del values["place"]
+        return values if self.place is None else {**values, "place": self.place._asdict()}
 
 
 class Verdict(StrEnum):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
+from triton_model_check.cli.check_paths import from_working_folder
 from triton_model_check.cli.target_check import Checked
+from triton_model_check.model_config.choosing.choice import count_codes
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
@@ -17,7 +19,43 @@ _BOLD, _DIM = "1", "2"
 _DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 
 
-def print_report_json(checked: Checked, answers: dict[str, str] | None) -> None:
+Answers = dict[str, str] | None
+"""What a server says of each model, if one was asked."""
+
+
+def print_reports(checked: Sequence[Checked], answers: Sequence[Answers], *, counts_only: bool) -> None:
+    """Print what was found in each repository, with one line that sums it up.
+
+    Paths are relative to the repository if there is one, else to the working folder.
+    """
+    is_one = len(checked) == 1
+    for each, answer in zip(checked, answers, strict=True):
+        report = each.report if is_one else from_working_folder(each.report)
+        if counts_only:
+            print_lines(*(f"{count:>6}  {code}" for code, count in count_codes(report.findings)))
+        else:
+            root = Path(report.repository if is_one else ".")
+            print_lines(*(line for finding in report.findings for line in _block(finding, root)))
+        print_lines([("" if is_one else f"{report.repository}: ", ""), (_summary(each), _BOLD)])
+        print_lines(*(f"  {line}" for line in report.not_checked))
+        print_lines(*(f"server: {name}: {said}" for name, said in (answer or {}).items()))
+
+
+def print_reports_json(checked: Sequence[Checked], answers: Sequence[Answers], *, with_counts: bool) -> None:
+    """Print one document, or with several repositories a list of their documents."""
+    if len(checked) == 1:
+        print_json(_document(checked[0], answers[0], with_counts=with_counts))
+        return
+    documents = []
+    for each, answer in zip(checked, answers, strict=True):
+        moved = each._replace(report=from_working_folder(each.report))
+        documents.append(
+            {"path": each.report.repository, **_document(moved, answer, with_counts=with_counts)}
+        )
+    print_json({"repositories": documents})
+
+
+def _document(checked: Checked, answers: Answers, *, with_counts: bool) -> dict[str, object]:
     report = checked.report
     document: dict[str, object] = {
         "endpoint": checked.endpoint,
@@ -25,19 +63,13 @@ def print_report_json(checked: Checked, answers: dict[str, str] | None) -> None:
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
+        "ignored": [finding.to_dict() for finding in report.ignored],
     }
+    if with_counts:
+        document["statistics"] = dict(count_codes(report.findings))
     if answers is not None:
         document["server"] = answers
-    print_json(document)
-
-
-def print_report(checked: Checked, root: Path, answers: dict[str, str] | None) -> None:
-    report = checked.report
-    for finding in report.findings:
-        print_lines(*_block(finding, root))
-    print_lines([(_summary(checked), _BOLD)])
-    print_lines(*(f"  {line}" for line in report.not_checked))
-    print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
+    return document
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -81,6 +113,8 @@ def _one_column_each(text: str) -> str:
 def _summary(checked: Checked) -> str:
     report, where = checked.report, checked.where
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
+    if report.ignored:
+        counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
     if report.verdict is Verdict.LOADS and is_open:
         return f"{counts}: Triton accepts what was checked{where}"

@@ -129,5 +129,6 @@ def _check_each(
         own = {".", *repository.closure(name)}
         findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    merged = Report(str(repository.path), tuple(findings), tuple(not_checked))
+    ignored = dict.fromkeys(each for report in reports.values() for each in report.ignored)
+    merged = Report(str(repository.path), tuple(findings), tuple(not_checked), tuple(ignored))
     return Checked(merged, "single", tuple(names))

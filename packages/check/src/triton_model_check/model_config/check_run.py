@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.choosing.comments import (
+    IgnoreComment,
+    apply_comments,
+    can_be_ignored,
+    comments_of,
+)
+from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
@@ -44,17 +51,39 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
     """
     findings = list(_repository_findings(context))
+    comments: list[IgnoreComment] = []
     for model in context.models.values():
         is_loaded = model.name in context.loaded
-        found = _limited_model_findings(model)
+        found = _limited_model_findings(model, comments)
         findings += found if is_loaded else map(_as_not_loaded, found)
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
+    findings, ignored = _with_comments(comments, findings, _expected_codes(context))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     loaded = sorted(context.loaded & context.models.keys())
     not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
-    return Report(repository, tuple(dict.fromkeys(findings)), not_checked)
+    return Report(repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored)))
+
+
+def _expected_codes(context: RepositoryContext) -> Collection[str]:
+    """The codes of which a comment must ignore something. Constructs check for one endpoint at a time."""
+    if context.is_packed:
+        return ()
+    files, others = context.target.local_files, () if context.front_end else ("sagemaker", "target")
+    ran = (rule for rule in RULES.values() if (files or not rule.needs_files) and rule.group not in others)
+    return frozenset(rule.code for rule in ran if can_be_ignored(rule.code))
+
+
+def _with_comments(
+    comments: Sequence[IgnoreComment], findings: list[Finding], expected: Collection[str]
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings with those about comments, and those that comments ignore."""
+    kept, ignored, used = apply_comments(comments, findings, expected)
+    for rule in _rules_for(("comment",), frozenset(), True):
+        for problem in (problem for each in used for problem in rule.function(each)):
+            kept.append(_finding(rule, problem, str(problem.path), None))
+    return kept, ignored
 
 
 def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
@@ -79,9 +108,10 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
             yield _finding(rule, problem, problem.path or ".", None)
 
 
-def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
+def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
     with limited_suggestions():
         found = list(_model_findings(model))
+    comments += comments_of(model)
     model.forget_sources()
     return found
 
@@ -101,10 +131,13 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
     return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
 
 
-def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
-    line, column = place or (problem.line, problem.column)
+def _finding(rule: Rule, problem: Problem, path: str, place: Range | None) -> Finding:
+    line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
-    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+    shown = Place(path, *place) if place else None  # with_places gives one to those that have none
+    return Finding(
+        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown
+    )
 
 
 def _shortened(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
-from triton_model_check.model_config.locations import FieldPath, Locations
+from triton_model_check.model_config.locations import FieldPath, Locations, Range
 from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
@@ -263,16 +263,17 @@ class ModelFolder:
         return tuple(dict.fromkeys(step.model_name for step in self.config.ensemble_scheduling.step))
 
     @cached_property
-    def _locations(self) -> Locations | None:
+    def locations(self) -> Locations | None:
+        """The places of the fields of ``config.pbtxt``, or ``None`` if there is no text."""
         return None if self.config_text is None else Locations(self.config_text)
 
-    def locate(self, field: FieldPath) -> tuple[int, int] | None:
-        """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field.
+    def locate(self, field: FieldPath) -> Range | None:
+        """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.
 
         Args:
             field: Names and indexes from the top of the configuration, such as ``("input", 0, "dims")``.
         """
-        return self._locations.find(field) if field and self._locations else None
+        return self.locations.find(field) if field and self.locations else None
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

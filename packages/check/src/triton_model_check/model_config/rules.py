@@ -24,10 +24,11 @@ Scope = Literal[
     "vllm",
     "tensorrtllm",
     "repository",
+    "comment",
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
 ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
-as a whole."""
+as a whole; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):
@@ -46,7 +47,7 @@ class Problem(NamedTuple):
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.untrusted.cache_contract import (
     SMALL_BYTES,
     is_settled,
@@ -187,12 +187,13 @@ class CachedRepository:
         return blake3(f"{self._signature} {_rules_signature()} {declared} {question}".encode()).hexdigest()
 
 
-def _as_json(findings: Iterable[Finding]) -> list[dict[str, str | int | None]]:
+def _as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     return [asdict(finding) for finding in findings]
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
-    return Finding(**{**row, "severity": Severity(row["severity"])})
+    place = row["place"] and Place(*row["place"])
+    return Finding(**{**row, "severity": Severity(row["severity"]), "place": place})
 
 
 @cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.packing.packed_files import PackedFiles
+from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
@@ -264,7 +266,8 @@ class ModelRepository:
             others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
             packed_files=self._packed_files(models, is_archive),
         )
-        return run_checks(context, str(self.path))
+        report = run_checks(context, str(self.path))
+        return replace(report, findings=tuple(with_places(report.findings, self.path)))
 
     def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""
