@@ -143,17 +143,18 @@ def test_job_of_gitlab_writes_its_report(folder: Path) -> None:
         ("models/classifier/config.pbtxt", True),
         ("models/classifier/configs/h100.pbtxt", True),
         ("models/classifier/1/model.py", True),
+        ("models/classifier/1/network.py", True),
         ("models/encoder/12/model.onnx", True),
-        ("models/encoder/1/weights/part.bin", True),
         ("models/triton-models.toml", True),
-        ("models/.tritonignore", True),
         ("README.md", False),
+        ("docs/report/2024/summary.md", False),
         ("src/app/v1/handler.py", False),
+        ("src/models/user.py", False),
         ("labels.pbtxt", False),
     ],
 )
 def test_hook_of_the_mirror_chooses_files_of_models(path: str, is_chosen: bool) -> None:
-    """pre-commit searches the pattern in each path; only files of models start the hook."""
+    """pre-commit searches the pattern in each path; only what is a model's file in any project starts it."""
     (hook,) = yaml.safe_load((CHECKER / "mirror" / ".pre-commit-hooks.yaml").read_text())
     assert (re.search(hook["files"], path) is not None) is is_chosen
 
@@ -165,4 +166,11 @@ def test_local_hook_is_that_of_the_mirror() -> None:
     (shown,) = local["hooks"]
     for key in ("id", "name", "entry", "language", "require_serial"):
         assert shown[key] == hook[key]
+    files = [
+        "models/m/config.pbtxt",
+        "models/m/1/model.py",
+        "models/m/labels.txt",
+        "models/m/1/weights/0.bin",
+    ]
+    assert all(re.search(shown["files"], each) for each in files)
     assert hook["pass_filenames"] is shown.get("pass_filenames", True) is True
