@@ -103,6 +103,12 @@ def test_missing_path_is_an_error_and_no_option(folder: Path) -> None:
     assert not (folder / "out.sarif").exists()
 
 
+def test_action_pins_what_it_uses() -> None:
+    """A tag or a branch of another action can be moved to other code, so a commit is named."""
+    used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
+    assert [each for each in used if re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) is None] == []
+
+
 def test_page_lists_the_inputs_of_the_action() -> None:
     """The table has each input of the Action, and its example sets no others."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The hook of pre-commit and the GitHub Action, which install the checker's wheel as users do."""
+"""The hook of pre-commit and the GitHub Action install the wheel of the checker, as they do for users."""
 
 from __future__ import annotations
 
