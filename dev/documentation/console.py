@@ -46,8 +46,8 @@ _PORT = 8080
 class Console:
     """A shell in a new folder. Each call prints one block of the page.
 
-    ``files`` is a folder with the files that :meth:`show` copies. ``width`` is that of the terminal: longer lines
-    are continued on the next one.
+    ``files`` is a folder with the files that :meth:`show` copies. ``width`` is that of the terminal: longer
+    lines are continued on the next one.
     """
 
     def __init__(self, files: str | None = None, *, folder: str = "work", width: int | None = None) -> None:
