@@ -20,7 +20,7 @@ from check_examples import EXAMPLES, Example, Files, code_of, write
 from constructs_triton_core.findings import Verdict
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.rules import Rule
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import PLATFORMS, Target
 from triton_model_check.model_repository import ModelRepository
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -49,23 +49,81 @@ ADVICE = {
     Verdict.LOADS: "read the warnings and what was not checked, and deploy",
 }
 JSON = """
-If something was not checked, the last line says "Triton accepts what was checked" in place of "Triton loads
-it". In a script, use the exit code, or compare `verdict` with `loads`. The JSON has these fields:
+The last line names the version and the target: "Triton 26.07 on a server loads it". If something was not
+checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit code, or compare
+`verdict` with `loads`. The JSON has these fields:
 
 | field | content |
 |---|---|
-| `endpoint` | type of the endpoint that the check is for: `single`, `multi-model` or `none` |
+| `version` | of the form of this JSON: 1. New fields do not change it |
+| `target` | what the check is for, as `--target` has it; `null` if the folder fits no endpoint |
+| `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
-| `findings` | each with `code`, `severity`, `path`, `line`, `column`, `message`, `hint` and `source` |
+| `findings` | each: `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `place` |
 | `not_checked` | what was not checked, each with the reason |
 | `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
+| `statistics` | how often each code was found |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
+
+`place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`, `end_line`
+and `end_column`. The file exists; for a folder or a model file, it is the `config.pbtxt` of the model.
+
+## Formats
+
+`--output-format` chooses what `check` prints, on every machine the same, and `--output-file FILE` writes it
+to a file instead:
+
+| format | for |
+|---|---|
+| `text` | people: each finding with its line (default) |
+| `json` | scripts: the fields above; `--json` is the same |
+| `sarif` | code scanning of GitHub, and viewers of SARIF 2.1.0 |
+| `github` | a job of GitHub Actions, which shows the findings beside the lines of a pull request |
+| `gitlab` | a Code Quality report of GitLab: `artifacts: reports: codequality: FILE` |
+
+Paths are relative to PATH in `text` and `json`, and to the working folder in the others, as code hosts need
+them: run these in the root of the checkout. With several repositories, all paths are relative to the working
+folder, and `json` has the list `repositories`. GitHub shows 10 errors and 10 warnings of a step beside the
+code; its log has all.
+
+## How the verdicts are tested
 
 The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
 send the requests that fail. Five checks have only their source: `target-storage` needs SageMaker,
 `target-plan-of-several-gpus` needs GPUs, and `tree-features` needs the FIL backend. `text-size` is a limit of
 the check itself, and `ignore-without-reason` a rule about its comments; Triton has neither.
+"""
+CHOICE = """
+## Choose what is reported
+
+`check` takes several paths. The path of a model's folder, or of any file in it, reports this model and the
+models that need it; its whole repository is checked.
+
+- `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a chapter of
+  this page, such as `warmup`. `--statistics` prints how often each code was found.
+- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a
+  line of its own. A finding without a line is at the first line of the file.
+
+```text
+# triton-model-check: ignore[text-placeholder] our start script replaces it
+parameters { key: "path" value { string_value: "${path}" } }
+```
+
+The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be
+ignored. A comment counts wherever the checks run: in an app it does what
+`RepositoryCheck.on(acknowledge=[...])` does, so a model with an ignored error is packed and deployed.
+
+`explain` prints what a code means, and how to fix what it reports. In Python, `check_repository` returns the
+findings:
+
+```python
+from triton_model_check import check_repository
+
+report = check_repository("models", target="server")
+assert [finding.code for finding in report.errors] == []
+```
+
 """
 GROUP_HEAD = """# {title}
 
@@ -99,6 +157,7 @@ CHAPTERS = {
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
     "target": "Image and instance type",
+    "server": "How a server is started",
 }
 
 
@@ -113,7 +172,7 @@ def render() -> dict[str, str]:
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
-    parts = [HEAD + "".join(verdicts) + JSON]
+    parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
         rows = [
             f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
@@ -139,9 +198,19 @@ def _effect(rule: Rule) -> str:
     return "error" if rule.rejects else "error, cannot be served"
 
 
+def _where(rule: Rule) -> str:
+    """Return for which targets and image versions the rule holds; empty if for all."""
+    targets = "" if rule.platforms == PLATFORMS else ", ".join(f"`{each}`" for each in rule.platforms)
+    first = f"from {rule.since} on" if rule.since else ""
+    last = f"before {rule.before}" if rule.before else ""
+    images = " and ".join(filter(None, (first, last)))
+    parts = (("Targets", targets), ("Images", images))
+    return "".join(f"{name}: {value}. " for name, value in parts if value)
+
+
 def _section(rule: Rule) -> str:
     lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
-    lines.append(f"Severity: {_effect(rule)}. Source: {rule.source}.\n")
+    lines.append(f"Severity: {_effect(rule)}. {_where(rule)}Source: {rule.source}.\n")
     for key, example in EXAMPLES.items():
         if code_of(key) == rule.code:
             lines += _example(example)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -27,19 +26,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _entry(failure: Failure) -> Entry:
     """Return an entry of the catalogue of diagnoses, with the names of its example."""
-    found = failure.pattern.search(failure.example)
-    names = {**unknown_values(), **(found.groupdict() if found else {})}
-
-    def filled(text: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda name: names.get(name[1]) or name[0], text)
-
-    first, *others = map(filled, failure.causes)
+    match = failure.pattern.search(failure.example)
+    groups = match.groupdict() if match else {}
+    names = {**dict.fromkeys(groups, "unknown"), **unknown_values()}
+    names |= {name: value for name, value in groups.items() if value}
+    first, *others = (text.format(**names) for text in failure.causes)
     return {
         "title": f"{first[:1].upper()}{first[1:]}.",
         "message": failure.example,
         "where": failure.where,
         "other causes": "; or ".join(others),
-        "fix": filled(failure.fix),
+        "fix": failure.fix.format(**names),
         "see": ", ".join(failure.keywords),
         "source": failure.source,
     }

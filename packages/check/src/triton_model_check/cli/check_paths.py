@@ -103,7 +103,7 @@ def _model(path: str) -> str:
 
 
 def from_working_folder(report: Report) -> Report:
-    """Return the report with paths from the working folder in place of the repository."""
+    """Return the report of the working folder, with paths that lead from there to the same files."""
     root = os.path.relpath(report.repository).replace(os.sep, "/")
 
     def moved(finding: Finding) -> Finding:
@@ -113,4 +113,4 @@ def from_working_folder(report: Report) -> Report:
         return replace(finding, path=path, place=place)
 
     findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
-    return replace(report, findings=findings, ignored=ignored)
+    return replace(report, repository=".", findings=findings, ignored=ignored)

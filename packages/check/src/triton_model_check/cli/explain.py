@@ -16,6 +16,7 @@ from triton_model_check.facts.compatibility import RULES as COMPATIBILITY_RULES
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.choosing.choice import group_of
 from triton_model_check.model_config.rules import Rule
+from triton_model_check.model_config.target import PLATFORMS
 
 Entry = Mapping[str, str]
 """What is known about a code, by the words that are printed before it; ``title`` comes first."""
@@ -94,6 +95,10 @@ def _entry(rule: Rule) -> Entry:
         "title": _plain(rule.summary),
         "why": _plain(rule.reason) if rule.reason != rule.summary else "",
         "severity": f"{rule.severity}: {effect}",
+        "targets": ", ".join(rule.platforms) if len(rule.platforms) < len(PLATFORMS) else "",
+        "versions": " and ".join(
+            f"{word} {each}" for word, each in (("from", rule.since), ("before", rule.before)) if each
+        ),
         "source": rule.source,
         "fix": rule.hint or "the finding says what to change",
     }

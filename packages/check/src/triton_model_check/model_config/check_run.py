@@ -14,13 +14,14 @@ from triton_model_check.model_config.checks.packing.files import POINTER_CODE, p
 from triton_model_check.model_config.choosing.comments import (
     IgnoreComment,
     apply_comments,
-    can_be_ignored,
     comments_of,
 )
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
+from triton_model_check.model_config.target import Platform
 
 __all__ = ["RULES", "RepositoryContext"]
 
@@ -34,7 +35,13 @@ _LONGEST_MESSAGE = 1000
 
 
 @cache
-def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: bool) -> tuple[Rule, ...]:
+def _rules_for(
+    scopes: tuple[str, ...],
+    fields: frozenset[str],
+    local_files: bool,
+    platform: Platform,
+    version: str | None,
+) -> tuple[Rule, ...]:
     """The rules for a model of these scopes with these fields; a repository has few combinations."""
     return tuple(
         rule
@@ -42,6 +49,7 @@ def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: boo
         if rule.scope in scopes
         and (local_files or not rule.needs_files)
         and (not rule.when or not fields.isdisjoint(rule.when))
+        and rule.holds_for(platform, version)
     )
 
 
@@ -55,35 +63,47 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     for model in context.models.values():
         is_loaded = model.name in context.loaded
         found = _limited_model_findings(model, comments)
-        findings += found if is_loaded else map(_as_not_loaded, found)
+        findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
-    findings, ignored = _with_comments(comments, findings, _expected_codes(context))
+    ignored: list[Finding] = []
+    if comments:  # they count for findings without a line too, which then need a place
+        placed = with_places(findings, repository)
+        findings, ignored = _with_comments(comments, placed, context)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     loaded = sorted(context.loaded & context.models.keys())
     not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
     return Report(repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored)))
 
 
-def _expected_codes(context: RepositoryContext) -> Collection[str]:
-    """The codes of which a comment must ignore something. Constructs check for one endpoint at a time."""
-    if context.is_packed:
-        return ()
-    files, others = context.target.local_files, () if context.front_end else ("sagemaker", "target")
-    ran = (rule for rule in RULES.values() if (files or not rule.needs_files) and rule.group not in others)
-    return frozenset(rule.code for rule in ran if can_be_ignored(rule.code))
-
-
 def _with_comments(
-    comments: Sequence[IgnoreComment], findings: list[Finding], expected: Collection[str]
+    comments: Sequence[IgnoreComment], findings: Iterable[Finding], context: RepositoryContext
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the findings with those about comments, and those that comments ignore."""
-    kept, ignored, used = apply_comments(comments, findings, expected)
-    for rule in _rules_for(("comment",), frozenset(), True):
+    kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
+    for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
         for problem in (problem for each in used for problem in rule.function(each)):
-            kept.append(_finding(rule, problem, str(problem.path), None))
+            kept.append(_finding(rule, problem, str(problem.path), None, context.target.platform))
     return kept, ignored
+
+
+def _expected_codes(context: RepositoryContext) -> Collection[str]:
+    """The codes of which a comment must ignore something.
+
+    None when packing is checked, for one endpoint at a time. Whether a rule about the machine finds something
+    depends on what is known about it.
+    """
+    if context.is_packed:
+        return ()
+    target = context.target
+    return {
+        code
+        for code, rule in RULES.items()
+        if rule.group not in ("server", "target")
+        and (target.local_files or not rule.needs_files)
+        and rule.holds_for(target.platform, target.image_version)
+    }
 
 
 def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
@@ -101,11 +121,13 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
-    for rule in _rules_for(("repository",), frozenset(), context.target.local_files):
+    target = context.target
+    known = (target.local_files, target.platform, target.image_version)
+    for rule in _rules_for(("repository",), frozenset(), *known):
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", None)
+            yield _finding(rule, problem, problem.path or ".", None, target.platform)
 
 
 def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
@@ -117,7 +139,8 @@ def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
-    for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
+    known = (model.target.local_files, model.target.platform, model.target.image_version)
+    for rule in _rules_for(model.scopes, model.fields, *known):
         for number, problem in enumerate(rule.function(model)):
             if number == _MOST_PROBLEMS:
                 yield _finding_of(model, rule, _MORE)
@@ -126,14 +149,15 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
+    platform = model.target.platform
     if problem.path is not None:
-        return _finding(rule, problem, problem.path, None)
-    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
+        return _finding(rule, problem, problem.path, None, platform)
+    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), platform)
 
 
-def _finding(rule: Rule, problem: Problem, path: str, place: Range | None) -> Finding:
+def _finding(rule: Rule, problem: Problem, path: str, place: Range | None, platform: Platform) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
-    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, platform))
     shown = Place(path, *place) if place else None  # with_places gives one to those that have none
     return Finding(
         rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown
@@ -144,8 +168,9 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
-def _as_not_loaded(finding: Finding) -> Finding:
+def _as_not_loaded(finding: Finding, context: RepositoryContext) -> Finding:
     if finding.severity is Severity.WARNING:
         return finding
-    message = f"{finding.message} (this endpoint does not load it)"
+    place = "this endpoint" if context.target.is_sagemaker else "the server"
+    message = f"{finding.message} ({place} does not load it)"
     return replace(finding, severity=Severity.WARNING, message=message, rejects=False)

@@ -25,14 +25,8 @@ _QUOTES = ("'", '"')
 Span = tuple[int, int]
 """The offsets of the first character, and of the one after the last."""
 
-
-class Range(NamedTuple):
-    """Where a piece of a text begins and ends, counted from 1; the end is after the last character."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+Range = tuple[int, int, int, int]
+"""The first line and column of a piece of a text, and those after its last character, counted from 1."""
 
 
 class FieldSpans(NamedTuple):
@@ -47,13 +41,12 @@ class FieldSpans(NamedTuple):
     value: Span
 
 
-@dataclass(slots=True)
-class _Value:
+class _Value(NamedTuple):
     """One value of a field, with its block if it is a message. ``start`` is where a finding points."""
 
     start: int
     spans: FieldSpans
-    block: dict[str, _Field] | None = None
+    block: dict[str, _Field] | None
 
 
 @dataclass(slots=True)
@@ -65,26 +58,11 @@ class _Field:
     keys: dict[str, int] = dataclass_field(default_factory=dict)
 
 
-class Lines:
-    """Turns offsets of one text into lines and columns."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def range(self, start: int, end: int) -> Range:
-        """Return where the characters from ``start`` to before ``end`` are."""
-        return Range(*self._place(start), *self._place(end))
-
-    def _place(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
-
-
 class Locations:
     """The places of each field of one file."""
 
     def __init__(self, text: str) -> None:
-        self._lines = Lines(text)
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         try:
             self._root = _Walker(text).block()[0]
         except Exception:  # a finding without a place is better than none
@@ -93,12 +71,16 @@ class Locations:
     def find(self, path: FieldPath) -> Range | None:
         """Return the place of a field, or of the nearest enclosing field that is in the file."""
         start, spans, _ = self._look_up(path)
-        return None if spans is None else self._lines.range(start, spans.value[1])
+        return None if spans is None else (*self._place(start), *self._place(spans.value[1]))
 
     def spans(self, path: FieldPath) -> FieldSpans | None:
         """Return the parts of exactly this field; ``None`` if it is not there, or given several times."""
         _, spans, is_exact = self._look_up(path)
         return spans if is_exact else None
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
 
     def _look_up(self, path: FieldPath) -> tuple[int, FieldSpans | None, bool]:
         """Return where the field starts, its parts, and whether it is exactly the field of the path."""
@@ -116,7 +98,7 @@ class Locations:
                 index = chosen if isinstance(chosen, int) else field.keys[chosen]
                 if index >= len(field.values):
                     return start, spans, False
-                start, spans, is_exact = field.values[index].start, field.values[index].spans, True
+                start, spans, is_exact = *field.values[index][:2], True
             block = field.values[index].block if field.values else None
         return start, spans, is_exact
 
@@ -175,45 +157,38 @@ class _Walker:
         tokens, name, text = self._tokens, self._tokens.span, None
         field = fields.setdefault(tokens.next(), _Field())
         tokens.skip(":")
-        start, is_list = tokens.span[0], tokens.skip("[")
+        start, is_list, block = tokens.span[0], tokens.skip("["), None
         if is_list:
             self._read_list(field, name)
         else:
-            text = self._read_value(field, name)
+            text, block = self._read_value(field)
         value = (start, tokens.end)
         tokens.skip(",", ";")
         spans = FieldSpans((name[0], tokens.end), name, value)
         field.statements.append(spans)
         if not is_list:
-            field.values[-1].start, field.values[-1].spans = name[0], spans
+            field.values.append(_Value(name[0], spans, block))
         return text
 
     def _read_list(self, field: _Field, name: Span) -> None:
-        comma: int | None = None
-        while self._tokens.token and not self._tokens.skip("]"):
-            self._read_value(field, name)
-            added = field.values[-1]
-            start, end = added.spans.value
-            if self._tokens.token == ",":
-                comma = self._tokens.span[0]
-                self._tokens.next()
-                end = self._tokens.end
+        tokens, comma = self._tokens, None
+        while tokens.token and not tokens.skip("]"):
+            start, (_, block) = tokens.span[0], self._read_value(field)
+            statement = value = (start, tokens.end)
+            if tokens.skip(","):
+                statement, comma = (start, tokens.end), tokens.end - 1
             elif comma is not None:
-                start = comma
-            added.spans = added.spans._replace(statement=(start, end))
+                statement = (comma, value[1])
+            field.values.append(_Value(start, FieldSpans(statement, name, value), block))
 
-    def _read_value(self, field: _Field, name: Span) -> str | None:
-        start, text = self._tokens.span[0], None
-        value = _Value(start, FieldSpans(name, name, name))
-        field.values.append(value)
-        if self._tokens.skip("{", "<"):
-            value.block, key = self.block()
-            if key is not None:
-                field.keys[key] = len(field.values) - 1
-        else:
-            text = self._scalar()
-        value.spans = FieldSpans((start, self._tokens.end), name, (start, self._tokens.end))
-        return text
+    def _read_value(self, field: _Field) -> tuple[str | None, dict[str, _Field] | None]:
+        """Return the text of a scalar, or the block of a message, which is the next value of the field."""
+        if not self._tokens.skip("{", "<"):
+            return self._scalar(), None
+        block, key = self.block()
+        if key is not None:
+            field.keys[key] = len(field.values)
+        return None, block
 
     def _scalar(self) -> str:
         text = self._tokens.next()

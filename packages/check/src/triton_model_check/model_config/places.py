@@ -1,7 +1,7 @@
 """Gives every finding of a repository a place in a file that exists: editors and code hosts need one."""
 
 # os is several times faster than pathlib.
-# ruff: noqa: PTH113, PTH118
+# ruff: noqa: PTH113, PTH118, PTH119
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from constructs_triton_core.findings import Finding, Place
 from constructs_triton_core.untrusted.regular_files import read_regular
@@ -19,29 +20,25 @@ from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 
 #: Files whose first line says something to a person; of others, the configuration is shown.
 _TEXT = (".json", ".pbtxt", ".py", ".toml", ".txt")
+_MOST_FILES = 10_000
 
 
 def with_places(findings: Iterable[Finding], root: str | os.PathLike[str]) -> Iterator[Finding]:
-    """Yield the findings with their places; one that has a place already, keeps it.
-
-    Args:
-        findings: Those of one repository.
-        root: The folder that was checked.
-    """
-    places = _Places(os.fspath(root))
+    """Yield the findings of the folder ``root``, each with a place; one that has a place keeps it."""
+    files = _Files(os.fspath(root))
     for each in findings:
-        yield each if each.place is not None else replace(each, place=places.of(each))
+        yield replace(each, place=files.place(each)) if each.place is None else each
 
 
-class _Places:
+class _Files:
     """The files of one repository."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._first_file = cache(self._find_first_file)
         self._lines = cache(self._read_lines)
+        self._first_file = cache(self._find_first_file)
 
-    def of(self, finding: Finding) -> Place:
+    def place(self, finding: Finding) -> Place:
         """Return the line of the finding, or the beginning of the file that stands for its path."""
         if finding.line is None:
             return Place(self._file_for(finding.path), 1, 1, 1, 1)
@@ -51,9 +48,8 @@ class _Places:
         if finding.column is None:
             start, end = len(text) - len(text.lstrip()), len(text)
         else:
-            start = min(finding.column - 1, len(text)) if line == finding.line else len(text)
-            token = TOKEN.match(text, start)
-            end = token.end() if token else start
+            start = end = min(finding.column - 1, len(text)) if line == finding.line else len(text)
+            end += len(token.group()) if (token := TOKEN.match(text, start)) else 0
         return Place(finding.path, line, start + 1, line, end + 1)
 
     def _read_lines(self, path: str) -> list[str]:
@@ -64,23 +60,23 @@ class _Places:
 
     def _file_for(self, path: str) -> str:
         """Return the file itself if a person reads it, else the one that stands for its model."""
-        parts = [] if path == "." else path.split("/")
-        is_inside = not {"", ".."}.intersection(parts)
+        parts = path.split("/")
+        is_inside = not {"", ".", ".."}.intersection(parts)
         if is_inside and path.endswith(_TEXT) and os.path.isfile(os.path.join(self._root, path)):
             return path
-        models = parts[:1] if is_inside else []
-        return self._first_file(*models) or self._first_file() or "/".join((*models, CONFIG_FILE))
+        model = f"{parts[0]}/" if is_inside else ""
+        return self._first_file(model) or self._first_file("") or model + CONFIG_FILE
 
-    def _find_first_file(self, *below: str) -> str | None:
-        """Return the configuration in a folder, or below it, or the first file; ``None`` if it is empty."""
-        top = os.path.join(self._root, *below)
-        _, names, _ = next(os.walk(top), ("", [], []))
-        for parts in ((CONFIG_FILE,), *((name, CONFIG_FILE) for name in sorted(names))):
-            if os.path.isfile(os.path.join(top, *parts)):
-                return "/".join((*below, *parts))
-        for folder, folders, files in os.walk(top):
-            folders.sort()
-            for name in sorted(files):
-                if os.path.isfile(path := os.path.join(folder, name)):
-                    return os.path.relpath(path, self._root).replace(os.sep, "/")
-        return None
+    def _find_first_file(self, folder: str) -> str:
+        """Return the configuration that is nearest to a folder, else its first file, or "" without one."""
+        top = os.path.join(self._root, folder)
+        if os.path.isfile(os.path.join(top, CONFIG_FILE)):
+            return folder + CONFIG_FILE
+        paths = (os.path.join(inner, name) for inner, _, names in os.walk(top) for name in names)
+        files = filter(os.path.isfile, islice(paths, _MOST_FILES))
+        first = min(files, key=_distance, default="")
+        return first and os.path.relpath(first, self._root).replace(os.sep, "/")
+
+
+def _distance(path: str) -> tuple[bool, int, str]:
+    return os.path.basename(path) != CONFIG_FILE, path.count(os.sep), path

@@ -1,20 +1,55 @@
-"""The endpoint that a model repository is checked for: machine, image and mode.
+"""Where a model repository will run: platform, machine and image.
 
 It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
-checks that depend on it are skipped. With ``Target()`` nothing is known except that the endpoint has a single
-model.
+checks that depend on it are skipped. With ``Target()`` nothing is known except that SageMaker runs the
+repository on a single-model endpoint.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.images import newest_release
+from triton_model_check.facts.published import load
 
-__all__ = ["Mode", "Target"]
+__all__ = ["ALL_MODELS", "PLATFORMS", "SAGEMAKER", "SERVERS", "Platform", "Target", "parse_shm_size"]
 
 Mode = Literal["single", "multi-model"]
+Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
+SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes")
+"""The platforms where Triton alone decides what loads."""
+SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
+"""The platforms where SageMaker's front end decides too."""
+PLATFORMS = SERVERS + SAGEMAKER
+ALL_MODELS = "*"
+"""What ``--load-model`` has for all models."""
+_PLACES: dict[Platform, str] = {
+    "server": "on a server",
+    "kserve": "on KServe",
+    "docker": "in a container",
+    "kubernetes": "on Kubernetes",
+    "sagemaker": "on a SageMaker single-model endpoint",
+    "sagemaker-multi-model": "on a SageMaker multi-model endpoint",
+}
+
+
+_SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
+
+
+def parse_shm_size(text: str, place: str = "shm_size") -> int:
+    """Return the bytes of a size as Docker and Kubernetes write it: ``256m``, ``1g`` or ``1Gi``.
+
+    Raises:
+        InvalidValueError: the text has another form. ``place`` is its name in the message.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise InvalidValueError(f'{place}: must be a size, got "{text}"; write for example 256m or 1g')
+    return int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
 
 
 class ArchiveContent(NamedTuple):
@@ -30,11 +65,13 @@ class ArchiveContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The endpoint that will run a model repository.
+    """The place that will run a model repository.
 
-    ``mode``
-        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: one archive for each
-        model, loaded by name on its first request.
+    ``platform``
+        ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a container of
+        one of these. ``"sagemaker"``: a single-model endpoint with one archive, unpacked into
+        ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model, loaded by name on its
+        first request.
     ``gpu_count``
         Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
@@ -72,9 +109,17 @@ class Target:
         Value of ``PYTHONPATH`` in the containers, if it is set.
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
+    ``shm_bytes``
+        Size of ``/dev/shm`` of the container, in bytes; not for SageMaker.
+    ``backends``
+        Names of the backends that the server has besides those of the image.
+    ``model_config_name``
+        Name of the files in ``configs`` that replace ``config.pbtxt``, as ``--model-config-name`` has it.
+    ``load_models``
+        The only models that the server loads, as ``--load-model`` has them; empty means all.
     """
 
-    mode: Mode = "single"
+    platform: Platform = "sagemaker"
     gpu_count: int | None = None
     gpu_memory_mib: int | None = None
     memory_gib: float | None = None
@@ -93,6 +138,37 @@ class Target:
     gpu_model: str | None = None
     compute_capability: str | None = None
     gpus: tuple[tuple[str | None, str | None], ...] = ()
+    shm_bytes: int | None = None
+    backends: tuple[str, ...] = ()
+    model_config_name: str | None = None
+    load_models: tuple[str, ...] = ()
+
+    @property
+    def is_sagemaker(self) -> bool:
+        """Whether the rules of SageMaker's front end apply."""
+        return self.platform in SAGEMAKER
+
+    @property
+    def mode(self) -> Mode:
+        """Whether a SageMaker endpoint has one archive, or one for each model."""
+        return "multi-model" if self.platform == "sagemaker-multi-model" else "single"
+
+    @property
+    def place(self) -> str:
+        """The platform in words, such as ``on a server``."""
+        return _PLACES[self.platform]
+
+    @classmethod
+    def named(cls, platform: Platform, **known: Any) -> Target:
+        """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
+
+        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is NVIDIA's
+        newest one, unless the platform has a default.
+        """
+        assumed = {"image_version": newest_release()} if platform in SERVERS else {}
+        assumed |= load("targets")["assumed"].get(platform, {})
+        given = {name: value for name, value in known.items() if value is not None}
+        return cls(**{"platform": platform, **assumed, **given})
 
     @classmethod
     def of(
@@ -100,7 +176,7 @@ class Target:
         *,
         instance_type: InstanceType | str,
         image_version: str | None = None,
-        mode: Mode = "single",
+        platform: Platform = "sagemaker",
         default_model: str | None = None,
         volume_size_gb: int | None = None,
         local_files: bool = True,
@@ -114,7 +190,7 @@ class Target:
         """
         instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
         return cls(
-            mode=mode,
+            platform=platform,
             gpu_count=instance.gpus,
             gpu_memory_mib=instance.gpu_memory_mib,
             memory_gib=instance.memory_gib,

@@ -14,7 +14,7 @@ from triton_model_check.cli import check
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    check.add_arguments(parser)
+    check.add_arguments(parser, default=None)
     parser.add_argument(
         "--server",
         action="store_true",
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
     code = check.run(arguments, _ask_server if arguments.server else None)
-    repository = check.only_repository(arguments)
-    if code == EXIT_SUCCESS and not (arguments.json or arguments.archive or repository is None):
+    repository, is_text = check.only_repository(arguments), arguments.output_format == "text"
+    if code == EXIT_SUCCESS and is_text and repository is not None and not arguments.archive:
         recommend(f"local up {shlex.quote(str(repository))}")
     return code
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -53,6 +52,15 @@ class Choice:
             _ignored_codes(ignore, "ignore"),
             _patterns(per_model or {}, "per-model-ignores"),
             _patterns(per_file or {}, "per-file-ignores"),
+        )
+
+    def together_with(self, other: Choice) -> Choice:
+        """Return the choice of what both select and what both ignore."""
+        return Choice(
+            self.select | other.select,
+            self.ignore | other.ignore,
+            (*self.per_model, *other.per_model),
+            (*self.per_file, *other.per_file),
         )
 
     def apply(self, report: Report) -> Report:
@@ -114,8 +122,3 @@ def group_of(name: str) -> set[str]:
     """Return the codes of a chapter of the documentation, and those that begin with the name."""
     prefix, chapter = f"{name.rstrip('-')}-", name.replace("-", "_")
     return {code for code, rule in RULES.items() if rule.group == chapter or code.startswith(prefix)}
-
-
-def count_codes(findings: Iterable[Finding]) -> list[tuple[str, int]]:
-    """Return the codes with the number of their findings, the most frequent first."""
-    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))

@@ -98,7 +98,7 @@ def apply_comments(
     ignored: list[Finding] = []
     used: set[tuple[IgnoreComment, str]] = set()
     for each in findings:
-        place = (each.path, each.line) if each.place is None else each.place[:2]
+        place = (each.path, each.line or 1) if each.place is None else each.place[:2]
         matching = [comment for comment in by_place.get(place, ()) if each.code in comment.codes]
         is_ignored = bool(matching) and can_be_ignored(each.code)
         (ignored if is_ignored else kept).append(each)
@@ -109,5 +109,5 @@ def apply_comments(
 def _with_unused(
     comment: IgnoreComment, used: Collection[tuple[IgnoreComment, str]], expected: Collection[str]
 ) -> UsedComment:
-    unused = (code for code in comment.codes if code in expected and (comment, code) not in used)
-    return UsedComment(comment, tuple(unused))
+    wanted = (code for code in comment.codes if code in expected and can_be_ignored(code))
+    return UsedComment(comment, tuple(code for code in wanted if (comment, code) not in used))

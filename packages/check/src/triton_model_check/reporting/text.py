@@ -1,75 +1,67 @@
-"""Prints what a check found."""
+"""Prints what a check found for a person, and as JSON for a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from triton_model_check.cli.check_paths import from_working_folder
-from triton_model_check.cli.target_check import Checked
-from triton_model_check.model_config.choosing.choice import count_codes
+from triton_model_check.model_config.report import Report
+from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
+_VERSION = 1  # of the JSON: a change that a reader can notice, beside a new field, makes it 2
 #: Warnings about models that load only in an image that contains more than AWS's.
 _DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 
 
-Answers = dict[str, str] | None
-"""What a server says of each model, if one was asked."""
+def print_as_json(results: Sequence[Result]) -> None:
+    """Print one object: of the folder, or with a list of them if there are several."""
+    if len(results) == 1:
+        document = _document(results[0])
+    else:
+        document = {"repositories": [{"path": each.name, **_document(each)} for each in results]}
+    print_json({"version": _VERSION, **document})
 
 
-def print_reports(checked: Sequence[Checked], answers: Sequence[Answers], *, counts_only: bool) -> None:
-    """Print what was found in each repository, with one line that sums it up.
-
-    Paths are relative to the repository if there is one, else to the working folder.
-    """
-    is_one = len(checked) == 1
-    for each, answer in zip(checked, answers, strict=True):
-        report = each.report if is_one else from_working_folder(each.report)
-        if counts_only:
-            print_lines(*(f"{count:>6}  {code}" for code, count in count_codes(report.findings)))
-        else:
-            root = Path(report.repository if is_one else ".")
-            print_lines(*(line for finding in report.findings for line in _block(finding, root)))
-        print_lines([("" if is_one else f"{report.repository}: ", ""), (_summary(each), _BOLD)])
-        print_lines(*(f"  {line}" for line in report.not_checked))
-        print_lines(*(f"server: {name}: {said}" for name, said in (answer or {}).items()))
-
-
-def print_reports_json(checked: Sequence[Checked], answers: Sequence[Answers], *, with_counts: bool) -> None:
-    """Print one document, or with several repositories a list of their documents."""
-    if len(checked) == 1:
-        print_json(_document(checked[0], answers[0], with_counts=with_counts))
-        return
-    documents = []
-    for each, answer in zip(checked, answers, strict=True):
-        moved = each._replace(report=from_working_folder(each.report))
-        documents.append(
-            {"path": each.report.repository, **_document(moved, answer, with_counts=with_counts)}
-        )
-    print_json({"repositories": documents})
-
-
-def _document(checked: Checked, answers: Answers, *, with_counts: bool) -> dict[str, object]:
-    report = checked.report
-    document: dict[str, object] = {
-        "endpoint": checked.endpoint,
-        "default_models": list(checked.default_models),
+def _document(result: Result) -> dict[str, object]:
+    report = result.report
+    document = {
+        **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
         "ignored": [finding.to_dict() for finding in report.ignored],
+        "statistics": dict(_counts(report)),
     }
-    if with_counts:
-        document["statistics"] = dict(count_codes(report.findings))
-    if answers is not None:
-        document["server"] = answers
-    return document
+    return document if result.answers is None else {**document, "server": dict(result.answers)}
+
+
+def print_text(results: Sequence[Result]) -> None:
+    """Print each finding with its line, and the verdict on each folder."""
+    _lines.cache_clear()  # a file may have changed since
+    _print(
+        results,
+        lambda result: (line for each in result.report.findings for line in _block(each, result.root)),
+    )
+
+
+def print_statistics(results: Sequence[Result]) -> None:
+    """Print how often each code was found, and the verdict on each folder."""
+    _print(results, lambda result: ([f"{count:>6}  {code}"] for code, count in _counts(result.report)))
+
+
+def _print(results: Sequence[Result], lines: Callable[[Result], Iterator[Line]]) -> None:
+    for result in results:
+        print_lines(*lines(result))
+        print_lines([(summary(result), _BOLD)])
+        print_lines(*(f"  {line}" for line in result.report.not_checked))
+        print_lines(*(f"server: {name}: {answer}" for name, answer in (result.answers or {}).items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -110,16 +102,30 @@ def _one_column_each(text: str) -> str:
     )
 
 
-def _summary(checked: Checked) -> str:
-    report, where = checked.report, checked.where
+def summary(result: Result) -> str:
+    """Return the numbers of findings and the verdict, after the name of the folder."""
+    text = _verdict(result)
+    return f"{result.name}: {text}" if result.name else text
+
+
+def _verdict(result: Result) -> str:
+    report = result.report
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
     if report.ignored:
         counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    words = report.verdict.words
     if report.verdict is Verdict.LOADS and is_open:
-        return f"{counts}: Triton accepts what was checked{where}"
-    return f"{counts}: {report.verdict.words}{where}"
+        words = "Triton accepts what was checked"
+    if words.startswith("Triton"):
+        return f"{counts}: {words.replace('Triton', result.subject, 1)}"
+    return f"{counts}: {words}{result.where}"
 
 
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _counts(report: Report) -> list[tuple[str, int]]:
+    """Return the codes with the number of their findings, the most frequent first."""
+    return sorted(Counter(each.code for each in report.findings).items(), key=lambda row: (-row[1], row[0]))

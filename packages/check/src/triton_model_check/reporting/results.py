@@ -1,0 +1,109 @@
+"""The result of checking one folder, and its findings as a reader outside that folder finds them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+
+_WINDOW = 100  # characters that GitHub hashes
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check of one folder found.
+
+    Args:
+        report: The findings, and the folder.
+        where: What follows the verdict in the last line, such as the endpoint in words.
+        details: What JSON has of the target.
+        answers: What a server says of each model. Default: none was asked.
+        subject: The server in words, as the last line begins.
+        name: The folder in words, if several were checked. Paths are then relative to the working folder.
+    """
+
+    report: Report
+    where: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+    answers: Mapping[str, str] | None = None
+    subject: str = "Triton"
+    name: str = ""
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return Path(self.report.repository)
+
+
+class Shown(NamedTuple):
+    """A finding as a code host shows it.
+
+    ``file`` is relative to the working folder, if it is in there, and ``text`` its content for hashes.
+    """
+
+    finding: Finding
+    place: Place
+    file: str
+    text: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong and how to fix it, with the path if the place is in another file."""
+        found = self.finding
+        message = f"{found.message}; {found.hint}" if found.hint else found.message
+        return message if found.path in (".", self.place.file) else f"{found.path}: {message}"
+
+    @property
+    def line_hash(self) -> str:
+        """Return GitHub's ``primaryLocationLineHash``; its upload warns of another value.
+
+        It is a hash of the 100 characters from the beginning of the line on that are no blanks, and the
+        number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
+        """
+        starts = _line_starts(self.text)[: self.place.line]
+        window = self.text[starts[-1] : starts[-1] + _WINDOW]
+        value = 0
+        for character in window:
+            value = (value * 37 + ord(character)) % 2**64
+        return f"{value:x}:{sum(self.text.startswith(window, start) for start in starts)}"
+
+
+def shown(results: Iterable[Result]) -> list[Shown]:
+    """Return all findings, errors first: code hosts cut off what is too much."""
+    from_here, text_of, found = cache(_from_here), cache(_text_to_hash), list[Shown]()
+    for result in results:
+        for each in result.report.findings:
+            if each.place is not None:
+                file = from_here(result.root / each.place.file)
+                found.append(Shown(each, each.place, file, text_of(file)))
+    return sorted(found, key=lambda each: each.finding.severity is not Severity.ERROR)
+
+
+def _from_here(path: Path) -> str:
+    """Return the path relative to the working folder; of a link, the file, which code hosts can show."""
+    here, absolute = Path.cwd().resolve(), Path(os.path.abspath(path))  # noqa: PTH100 - it keeps links
+    inside = [each for each in (path.resolve(), absolute) if each.is_relative_to(here)]
+    return inside[0].relative_to(here).as_posix() if inside else path.resolve().as_posix()
+
+
+def _text_to_hash(path: str) -> str:
+    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file, an empty one."""
+    try:
+        text = read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    return re.sub("[ \t]", "", re.sub("\r\n?", "\n", text)) + "\uffff" + "\0" * _WINDOW
+
+
+@lru_cache(maxsize=1)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
