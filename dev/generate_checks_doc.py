@@ -63,7 +63,6 @@ checked, it has "accepts what was checked" in place of "loads it". In a script, 
 | `findings` | each: `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `place` |
 | `not_checked` | what was not checked, each with the reason |
 | `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
-| `statistics` | how often each code was found |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
 
 `place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`, `end_line`
@@ -83,9 +82,8 @@ to a file instead:
 | `gitlab` | a Code Quality report of GitLab: `artifacts: reports: codequality: FILE` |
 
 Paths are relative to PATH in `text` and `json`, and to the working folder in the others, as code hosts need
-them: run these in the root of the checkout. With several repositories, all paths are relative to the working
-folder, and `json` has the list `repositories`. GitHub shows 10 errors and 10 warnings of a step beside the
-code; its log has all.
+them: run these in the root of the checkout. GitHub shows 10 errors and 10 warnings of a step beside the code;
+its log has all.
 
 ## How the verdicts are tested
 

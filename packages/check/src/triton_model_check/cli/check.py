@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from constructs_triton_core.findings import Verdict
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
-from triton_model_check.cli.check_paths import (
-    NamedModels,
-    find_repositories,
-    from_working_folder,
-    of_named_models,
-)
+from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
+from triton_model_check.cli.fixing import Check, add_fixes, print_differences, with_fixes
 from triton_model_check.cli.settings import Settings
-from triton_model_check.cli.target_check import add_target_arguments, check_for_target
+from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.target import Platform
-from triton_model_check.reporting.formats import STATISTICS, add_format, print_results
+from triton_model_check.reporting.formats import add_format, print_results
 from triton_model_check.reporting.results import Result
 
 AskServer = Callable[[Path], dict[str, str]]
@@ -54,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    add_fixes(parser)
     add_called_models(parser)
     add_format(parser)
 
@@ -66,20 +62,15 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         ask_server: Loads the models of a folder in a server. Default: no server is asked.
     """
     named = _repositories(arguments)
-    results = [_check(each, arguments, ask_server) for each in named]
-    if len(results) > 1:
-        results = [
-            replace(each, report=from_working_folder(each.report), name=each.report.repository)
-            for each in results
-        ]
-    print_results(results, _format(arguments), arguments.output_file)
-    loads = all(each.report.verdict is Verdict.LOADS for each in results)
+    if arguments.diff:
+        differ = [print_differences(_check_of(each, arguments), each.repository, arguments) for each in named]
+        return EXIT_WRONG if any(differ) else EXIT_SUCCESS
+    checked = [with_fixes(_check_of(each, arguments), each.repository, arguments) for each in named]
+    answers = [None if ask_server is None else ask_server(each.repository) for each in named]
+    results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
+    print_results(results, arguments.output_format, arguments.output_file)
+    loads = all(each.report.verdict is Verdict.LOADS for each in checked)
     return EXIT_SUCCESS if loads else EXIT_WRONG
-
-
-def _format(arguments: argparse.Namespace) -> str:
-    is_table = arguments.statistics and arguments.output_format == "text"
-    return STATISTICS if is_table else str(arguments.output_format)
 
 
 def only_repository(arguments: argparse.Namespace) -> Path | None:
@@ -94,16 +85,25 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
-def _check(named: NamedModels, arguments: argparse.Namespace, ask_server: AskServer | None) -> Result:
-    with show_work(f"checking {named.repository}"):
-        checked = check_for_target(argparse.Namespace(**{**vars(arguments), "path": str(named.repository)}))
-    report = of_named_models(checked.report, named)
+def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Check:
+    """Return what checks a repository, or a copy of it, by the settings of its project."""
+    settings = Settings.of(named.repository)
     options = listed(arguments.select), listed(arguments.ignore)
-    report = choose(report, Settings.of(named.repository), *options)
-    answers = None if ask_server is None else ask_server(named.repository)
+
+    def check(path: Path) -> Checked:
+        with show_work(f"checking {named.repository}"):
+            checked = check_for_target(path, arguments, settings)
+        report = of_named_models(checked.report, named._replace(repository=path))
+        return checked._replace(report=choose(report, settings, *options))
+
+    return check
+
+
+def _result(checked: Checked, answers: dict[str, str] | None, *, is_counted: bool) -> Result:
+    target = checked.target
     details = {
-        "target": checked.target and checked.target.platform,
-        "image_version": checked.target and checked.target.image_version,
+        "target": target and target.platform,
+        "image_version": target and target.image_version,
         "default_models": list(checked.default_models),
     }
-    return Result(report, checked.where, details, answers, subject=checked.subject)
+    return Result(checked.report, checked.subject, checked.where, details, answers, is_counted)

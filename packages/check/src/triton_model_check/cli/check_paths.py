@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -100,17 +99,3 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
 
 def _model(path: str) -> str:
     return path.partition("/")[0]
-
-
-def from_working_folder(report: Report) -> Report:
-    """Return the report of the working folder, with paths that lead from there to the same files."""
-    root = os.path.relpath(report.repository).replace(os.sep, "/")
-
-    def moved(finding: Finding) -> Finding:
-        path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
-        if place is not None:
-            place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
-        return replace(finding, path=path, place=place)
-
-    findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
-    return replace(report, repository=".", findings=findings, ignored=ignored)

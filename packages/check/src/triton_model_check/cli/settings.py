@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.facts.versions import parse_version
-from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.program.argument_types import argument_type, version_argument, whole_number
 from constructs_triton_core.untrusted.regular_files import read_regular
-from triton_model_check.model_config.target import PLATFORMS, Platform, parse_shm_size
+from triton_model_check.facts.published import load
+from triton_model_check.model_config.target import Platform, read_platform, read_size
 from triton_model_check.untrusted.toml_files import TomlFile
 
 __all__ = ["Settings"]
 
 _NAME = "triton-model-check"
 _TABLE = ("tool", _NAME)
-#: Of each key an example of its value, whose type is the type of the key.
-_EXAMPLES: dict[str, Any] = {
-    "target": "kubernetes",
-    "image-version": "26.05",
-    "shm-size": "256m",
-    "backends": ["my_backend"],
-    "gpus": 1,
-    "instance-type": "ml.g5.xlarge",
-    "model-config-name": "h100",
-    "load-model": ["resnet"],
-    "select": ["layout"],
-    "ignore": ["layout-version-absent"],
-    "per-model-ignores": {"old_*": ["layout"]},
-    "per-file-ignores": {"*/1/model.py": ["files"]},
+OPTIONS: dict[str, dict[str, Any]] = load("targets")["options"]
+"""The options of a check by name; ``example`` is a value of the setting, whose type is that of the key."""
+TYPES: dict[str, Callable[[str], Any]] = {
+    "target": argument_type(read_platform),
+    "image-version": version_argument,
+    "shm-size": argument_type(read_size),
+    "backends": lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
+    "gpus": whole_number(RangeLimit(0, None)),
 }
+"""What reads an option that is not any string, as argparse's ``type``."""
 _WORDS = {str: "a string", int: "a whole number", list: "a list of strings", dict: "a table of lists"}
-_WRITTEN = {dict: '"NAME or glob" = ["CODE"]'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class Settings:
             table = table[key]
         if not isinstance(table, Mapping):
             raise file.malformed(keys, table, "a table", f"[{'.'.join(keys)}]")
-        file.refuse_unknown(keys, table, list(_EXAMPLES))
+        file.refuse_unknown(keys, table, [name for name, each in OPTIONS.items() if "example" in each])
         values = {key.replace("-", "_"): _value(file, (*keys, key), value) for key, value in table.items()}
         return cls(file=file.path, **values)
 
@@ -99,15 +96,16 @@ def _names_this_program(path: Path) -> bool:
 
 
 def _value(file: TomlFile, keys: tuple[str, ...], value: Any) -> Any:
-    example = _EXAMPLES[keys[-1]]
-    kind = type(example)
-    if not _has_type(value, kind):
-        shown = _WRITTEN.get(kind, f"{keys[-1]} = {str(example).replace(chr(39), chr(34))}")
-        raise file.malformed(keys, value, _WORDS[kind], shown)
+    key, example = keys[-1], OPTIONS[keys[-1]]["example"]
+    if not _has_type(value, type(example)):
+        written = json.dumps(example).replace('": ', '" = ')
+        raise file.malformed(keys, value, _WORDS[type(example)], f"{key} = {written}")
     try:
-        return _checked(keys[-1], value)
-    except InvalidValueError as error:
-        raise file.error(keys, str(error).partition(": ")[2]) from None
+        if key == "instance-type":
+            InstanceType.of(value)
+        return TYPES[key](str(value)) if isinstance(value, str | int) and key in TYPES else _frozen(value)
+    except (ArgumentTypeError, InvalidValueError) as error:
+        raise file.error(keys, str(error).removeprefix("instance_type: ")) from None
 
 
 def _has_type(value: Any, kind: type) -> bool:
@@ -118,19 +116,7 @@ def _has_type(value: Any, kind: type) -> bool:
     return type(value) is kind
 
 
-def _checked(key: str, value: Any) -> Any:
-    """Return the value as the option of that name reads it; a message begins with its place."""
-    if key == "target" and value not in PLATFORMS:
-        hint = did_you_mean(value, PLATFORMS, f"use one of {quoted(PLATFORMS)}")
-        raise InvalidValueError(f'target: is unknown, got "{value}"; {hint}')
-    if key == "image-version":
-        parse_version(value, key)
-    if key == "instance-type":
-        InstanceType.of(value)
-    if key == "gpus" and value < 0:
-        raise InvalidValueError(f"gpus: must be at least 0, got {value}; write 0 for a machine without GPUs")
-    if key == "shm-size":
-        return parse_shm_size(value, key)
+def _frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: tuple(each) for name, each in value.items()}
     return tuple(value) if isinstance(value, list) else value

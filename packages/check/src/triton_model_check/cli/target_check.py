@@ -9,17 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding
-from constructs_triton_core.program.argument_types import argument_type, version_argument, whole_number
 from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
-from triton_model_check.cli.settings import Settings
+from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
-from triton_model_check.model_config.target import PLATFORMS, Platform, Target, parse_shm_size
+from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository.repository import ModelRepository
 
 _MISSING_IMPORT = "python-import-missing"
@@ -55,67 +52,19 @@ class Checked(NamedTuple):
 
 def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | None) -> None:
     """Declare where the models run; ``default`` is ``None`` for the type of SageMaker endpoint that fits."""
-    add = parser.add_argument
     parser.set_defaults(default_target=default)
-    add(
-        "--target",
-        choices=PLATFORMS,
-        help="where the models run; docker, kubernetes and kserve have 64 MiB of /dev/shm, and kserve has "
-        f"image 23.05 (default: {default or _DERIVED})",
-    )
-    add(
-        "--image-version",
-        type=version_argument,
-        metavar="V",
-        help="version of the Triton image, for example 26.05 (default: the newest one of NVIDIA; for "
-        "SageMaker, unknown)",
-    )
-    add(
-        "--shm-size",
-        type=argument_type(lambda place, text: parse_shm_size(text, place)),
-        metavar="SIZE",
-        help="size of /dev/shm of the container, for example 256m or 1g",
-    )
-    add(
-        "--backends",
-        type=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
-        metavar="NAME,...",
-        help="backends that the server has besides those of the image",
-    )
-    add(
-        "--model-config-name",
-        metavar="NAME",
-        help="check configs/NAME.pbtxt in place of config.pbtxt, as the server's option does (since 24.05)",
-    )
-    add(
-        "--load-model",
-        action="append",
-        metavar="NAME",
-        help="only this model and its steps are loaded, as in the server's explicit mode; repeatable",
-    )
-    add(
-        "--gpus",
-        type=whole_number(RangeLimit(0, None)),
-        metavar="N",
-        help="number of NVIDIA GPUs of the machine, 0 for a machine without GPUs",
-    )
-    add(
-        "--instance-type",
-        metavar="TYPE",
-        help="SageMaker instance type: its GPUs, memory and disk are checked too, and the GPU of plans",
-    )
-    add(
-        "--default-model",
-        metavar="NAME",
-        help="model that a SageMaker single-model endpoint serves (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME)",
-    )
+    for name, option in OPTIONS.items():
+        if "help" in option:
+            text = option["help"].format(default=default or _DERIVED)
+            more = {"action": "append"} if name == "load-model" else {"type": TYPES.get(name)}
+            parser.add_argument(f"--{name}", metavar=option["metavar"], help=text, **more)
 
 
-def check_for_target(arguments: argparse.Namespace) -> Checked:
+def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    repository = ModelRepository.from_directory(path, calls=called_models(arguments))
     placed, problem = place_environments(repository, local_files=not arguments.no_files)
-    checked = _check_repository(placed, arguments)
+    checked = _check_repository(placed, arguments, settings)
     return checked._replace(report=without_imports(checked.report, repository, problem))
 
 
@@ -143,8 +92,10 @@ def without_imports(report: Report, repository: ModelRepository, problem: str) -
     return replace(report, findings=tuple(kept), not_checked=not_checked)
 
 
-def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> Checked:
-    target, is_derived = _target(arguments)
+def _check_repository(
+    repository: ModelRepository, arguments: argparse.Namespace, settings: Settings
+) -> Checked:
+    target, is_derived = _target(arguments, settings)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if is_derived:
         return _check_derived(repository, check, target, is_archive=arguments.archive)
@@ -152,9 +103,8 @@ def _check_repository(repository: ModelRepository, arguments: argparse.Namespace
     return Checked(check(target), target, (str(target.default_model),) if is_named else ())
 
 
-def _target(arguments: argparse.Namespace) -> tuple[Target, bool]:
+def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
     """The target of the arguments and the settings, and whether the type of its endpoint is derived."""
-    settings = Settings.of(Path(arguments.path))
     platform = arguments.target or settings.target
     if platform is None and arguments.default_model is not None:
         platform = "sagemaker"
@@ -164,33 +114,15 @@ def _target(arguments: argparse.Namespace) -> tuple[Target, bool]:
 
 def _known(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
     """What the arguments, or else the settings, say of the target; ``None`` is unknown."""
-
-    def of(name: str) -> Any:
-        given = getattr(arguments, name)
-        return getattr(settings, name) if given is None else given
-
-    known = {
-        "gpu_count": of("gpus"),
-        "image_version": of("image_version"),
-        "default_model": arguments.default_model,
-        "local_files": not arguments.no_files,
-        "shm_bytes": of("shm_size"),
-        "backends": of("backends"),
-        "model_config_name": of("model_config_name"),
-        "load_models": of("load_model") and tuple(of("load_model")),
-    }
-    if of("instance_type") is None:
-        return known
-    instance = InstanceType.of(of("instance_type"))
-    return {
-        **known,
-        "gpu_count": instance.gpus if known["gpu_count"] is None else known["gpu_count"],
-        "gpu_memory_mib": instance.gpu_memory_mib,
-        "gpu_model": instance.gpu_model,
-        "compute_capability": instance.compute_capability,
-        "memory_gib": instance.memory_gib,
-        "storage_gb": instance.local_storage_gb or None,
-    }
+    known: dict[str, Any] = {"local_files": not arguments.no_files, "default_model": arguments.default_model}
+    for option, each in OPTIONS.items():
+        name = option.replace("-", "_")
+        if "field" in each:
+            given = getattr(arguments, name)
+            known[each["field"]] = getattr(settings, name) if given is None else given
+    for field in ("backends", "load_models"):
+        known[field] = tuple(known[field] or ())
+    return known
 
 
 def _check_derived(

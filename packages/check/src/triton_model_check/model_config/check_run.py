@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
@@ -84,7 +84,7 @@ def _with_comments(
     kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
     for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
         for problem in (problem for each in used for problem in rule.function(each)):
-            kept.append(_finding(rule, problem, str(problem.path), None, context.target.platform))
+            kept.append(_finding(rule, problem, str(problem.path), context.target.platform))
     return kept, ignored
 
 
@@ -127,7 +127,7 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", None, target.platform)
+            yield _finding(rule, problem, problem.path or ".", target.platform)
 
 
 def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
@@ -149,18 +149,27 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
-    platform = model.target.platform
-    if problem.path is not None:
-        return _finding(rule, problem, problem.path, None, platform)
-    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), platform)
+    path, place, folder = problem.path, None, model.folder
+    if path is None:
+        path, place = model.config_place, folder.locate(problem.field)
+    fix = problem.fix.fix(folder, path, problem.field) if problem.fix else None
+    return _finding(rule, problem, path, model.target.platform, place=place, fix=fix)
 
 
-def _finding(rule: Rule, problem: Problem, path: str, place: Range | None, platform: Platform) -> Finding:
+def _finding(
+    rule: Rule,
+    problem: Problem,
+    path: str,
+    platform: Platform,
+    *,
+    place: Range | None = None,
+    fix: Fix | None = None,
+) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, platform))
     shown = Place(path, *place) if place else None  # with_places gives one to those that have none
     return Finding(
-        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown
+        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown, fix
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
+from triton_model_check.model_config import fixing
+from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
 from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, Platform
 
@@ -37,7 +41,7 @@ class Problem(NamedTuple):
     """One thing that is wrong.
 
     ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule.
+    replaces the hint of the rule. ``fix`` changes the file in which the problem is.
     """
 
     message: str
@@ -46,6 +50,7 @@ class Problem(NamedTuple):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    fix: Remedy | None = None
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
@@ -107,6 +112,17 @@ class Rule:
         if problem.hint is not None:
             return problem.hint
         return self.hint if platform in SAGEMAKER or not self.server_hint else self.server_hint
+
+    @property
+    def fix_reason(self) -> str | None:
+        """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
+        return _reasons_against_fixes().get(self.code)
+
+
+@cache
+def _reasons_against_fixes() -> dict[str, str]:
+    content = resources.files(fixing).joinpath("reasons.json").read_text(encoding="utf-8")
+    return {code: reason for reason, codes in json.loads(content).items() for code in codes}
 
 
 RULES: dict[str, Rule] = {}

@@ -9,17 +9,15 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import write_whole
 from triton_model_check.reporting.results import Result
 
 _ROOM = __name__.rpartition(".")[0]
-STATISTICS = "statistics"
-"""The table of ``--statistics``, which takes the place of the format for people."""
 #: The function of each format; its module is imported when it is used.
 _FORMATS = {
     "text": ("text", "print_text"),
     "json": ("text", "print_as_json"),
-    STATISTICS: ("text", "print_statistics"),
     "sarif": ("code_hosts", "print_sarif"),
     "github": ("code_hosts", "print_github"),
     "gitlab": ("code_hosts", "print_gitlab"),
@@ -30,19 +28,13 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the output."""
     parser.add_argument(
         "--output-format",
-        choices=tuple(each for each in _FORMATS if each != STATISTICS),
+        choices=tuple(_FORMATS),
         default="text",
         help="form of the output: text, json, sarif (for code scanning), github (annotations of GitHub "
         "Actions) or gitlab (a Code Quality report); default: text",
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
-    parser.add_argument(
-        "--json",
-        action="store_const",
-        const="json",
-        dest="output_format",
-        help="the same as --output-format json",
-    )
+    add_common(parser, "--json", action="store_const", const="json", dest="output_format")
 
 
 def print_results(results: Sequence[Result], output_format: str, output_file: str | None = None) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines
-from triton_model_check.model_config.report import Report
 from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
@@ -25,43 +24,40 @@ def print_as_json(results: Sequence[Result]) -> None:
     if len(results) == 1:
         document = _document(results[0])
     else:
-        document = {"repositories": [{"path": each.name, **_document(each)} for each in results]}
+        several = (each.from_working_folder() for each in results)
+        documents = [{"path": each.name, **_document(each)} for each in several]
+        document = {"repositories": documents}
     print_json({"version": _VERSION, **document})
 
 
 def _document(result: Result) -> dict[str, object]:
     report = result.report
-    document = {
+    document: dict[str, object] = {
         **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
         "ignored": [finding.to_dict() for finding in report.ignored],
-        "statistics": dict(_counts(report)),
     }
+    if result.is_counted:
+        document["statistics"] = dict(_counts(report.findings))
     return document if result.answers is None else {**document, "server": dict(result.answers)}
 
 
 def print_text(results: Sequence[Result]) -> None:
-    """Print each finding with its line, and the verdict on each folder."""
+    """Print what was found in each folder, or how often, with one line that sums it up."""
     _lines.cache_clear()  # a file may have changed since
-    _print(
-        results,
-        lambda result: (line for each in result.report.findings for line in _block(each, result.root)),
-    )
-
-
-def print_statistics(results: Sequence[Result]) -> None:
-    """Print how often each code was found, and the verdict on each folder."""
-    _print(results, lambda result: ([f"{count:>6}  {code}"] for code, count in _counts(result.report)))
-
-
-def _print(results: Sequence[Result], lines: Callable[[Result], Iterator[Line]]) -> None:
-    for result in results:
-        print_lines(*lines(result))
-        print_lines([(summary(result), _BOLD)])
-        print_lines(*(f"  {line}" for line in result.report.not_checked))
-        print_lines(*(f"server: {name}: {answer}" for name, answer in (result.answers or {}).items()))
+    is_one = len(results) == 1
+    for each in results:
+        result = each if is_one else each.from_working_folder()
+        report = result.report
+        if result.is_counted:
+            print_lines(*(f"{count:>6}  {code}" for code, count in _counts(report.findings)))
+        else:
+            print_lines(*(line for found in report.findings for line in _block(found, result.root)))
+        print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
+        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
+        print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -103,14 +99,9 @@ def _one_column_each(text: str) -> str:
 
 
 def summary(result: Result) -> str:
-    """Return the numbers of findings and the verdict, after the name of the folder."""
-    text = _verdict(result)
-    return f"{result.name}: {text}" if result.name else text
-
-
-def _verdict(result: Result) -> str:
+    """Return the numbers of findings and the verdict."""
     report = result.report
-    counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
+    counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
     if report.ignored:
         counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
@@ -122,10 +113,19 @@ def _verdict(result: Result) -> str:
     return f"{counts}: {words}{result.where}"
 
 
-def _plural(count: int, word: str) -> str:
+def _fixable(findings: Iterable[Finding]) -> list[str]:
+    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
+    safe = [each.fix.is_safe for each in findings if each.fix is not None]
+    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
+    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
+    return [", ".join(counts)] if counts else []
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def _counts(report: Report) -> list[tuple[str, int]]:
+def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
     """Return the codes with the number of their findings, the most frequent first."""
-    return sorted(Counter(each.code for each in report.findings).items(), key=lambda row: (-row[1], row[0]))
+    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))

@@ -25,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
     code = check.run(arguments, _ask_server if arguments.server else None)
-    repository, is_text = check.only_repository(arguments), arguments.output_format == "text"
-    if code == EXIT_SUCCESS and is_text and repository is not None and not arguments.archive:
+    repository = check.only_repository(arguments)
+    is_read = arguments.output_format == "text" and not arguments.archive
+    if code == EXIT_SUCCESS and is_read and repository is not None:
         recommend(f"local up {shlex.quote(str(repository))}")
     return code
 

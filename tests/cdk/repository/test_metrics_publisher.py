@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-import triton_model_check.artifacts.container_metrics as package
-from triton_model_check.artifacts.container_metrics.publisher import add_publisher
+from constructs_triton.cdk.repository import metrics_publisher
+from constructs_triton.cdk.repository.metrics_publisher import add_publisher
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.packing import fingerprint
 
-MODEL = Path(package.__file__).parent / "_metrics" / "1" / "model.py"
+MODEL = Path(metrics_publisher.__file__).parent / "_metrics" / "1" / "model.py"
 ARGUMENTS = {"model_name": "_metrics"}
 
 
