@@ -13,11 +13,11 @@ from triton_model_check.model_config.locations import FieldPath, Locations
 from triton_model_check.model_config.text import read_text_fault
 
 TEXTS = {
-    content if isinstance(content, str) else (content or b"").decode("utf-8", "replace")
+    content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
     for example in EXAMPLES.values()
     for files in (example.failing, example.fixed)
     for path, content in files.items()
-    if path.endswith("config.pbtxt")
+    if path.endswith("config.pbtxt") and isinstance(content, str | bytes)
 }
 
 

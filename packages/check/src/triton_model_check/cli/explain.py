@@ -18,6 +18,8 @@ from triton_model_check.model_config.choosing.choice import group_of
 from triton_model_check.model_config.rules import Rule
 from triton_model_check.model_config.target import PLATFORMS
 
+__all__ = ["Entry"]
+
 Entry = Mapping[str, str]
 """What is known about a code, by the words that are printed before it; ``title`` comes first."""
 

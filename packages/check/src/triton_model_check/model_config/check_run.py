@@ -21,7 +21,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
-from triton_model_check.model_config.target import Platform
+from triton_model_check.model_config.target import Target
 
 __all__ = ["RULES", "RepositoryContext"]
 
@@ -35,21 +35,14 @@ _LONGEST_MESSAGE = 1000
 
 
 @cache
-def _rules_for(
-    scopes: tuple[str, ...],
-    fields: frozenset[str],
-    local_files: bool,
-    platform: Platform,
-    version: str | None,
-) -> tuple[Rule, ...]:
+def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -> tuple[Rule, ...]:
     """The rules for a model of these scopes with these fields; a repository has few combinations."""
     return tuple(
         rule
         for rule in RULES.values()
         if rule.scope in scopes
-        and (local_files or not rule.needs_files)
         and (not rule.when or not fields.isdisjoint(rule.when))
-        and rule.holds_for(platform, version)
+        and rule.holds_for(target)
     )
 
 
@@ -84,7 +77,7 @@ def _with_comments(
     kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
     for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
         for problem in (problem for each in used for problem in rule.function(each)):
-            kept.append(_finding(rule, problem, str(problem.path), context.target.platform))
+            kept.append(_finding(rule, problem, str(problem.path), context.target))
     return kept, ignored
 
 
@@ -121,13 +114,11 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
-    target = context.target
-    known = (target.local_files, target.platform, target.image_version)
-    for rule in _rules_for(("repository",), frozenset(), *known):
+    for rule in _rules_for(("repository",), frozenset(), context.target):
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", target.platform)
+            yield _finding(rule, problem, problem.path or ".", context.target)
 
 
 def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
@@ -139,8 +130,7 @@ def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
-    known = (model.target.local_files, model.target.platform, model.target.image_version)
-    for rule in _rules_for(model.scopes, model.fields, *known):
+    for rule in _rules_for(model.scopes, model.fields, model.target):
         for number, problem in enumerate(rule.function(model)):
             if number == _MOST_PROBLEMS:
                 yield _finding_of(model, rule, _MORE)
@@ -153,20 +143,20 @@ def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding
     if path is None:
         path, place = model.config_place, folder.locate(problem.field)
     fix = problem.fix.fix(folder, path, problem.field) if problem.fix else None
-    return _finding(rule, problem, path, model.target.platform, place=place, fix=fix)
+    return _finding(rule, problem, path, model.target, place=place, fix=fix)
 
 
 def _finding(
     rule: Rule,
     problem: Problem,
     path: str,
-    platform: Platform,
+    target: Target,
     *,
     place: Range | None = None,
     fix: Fix | None = None,
 ) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
-    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, platform))
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
     shown = Place(path, *place) if place else None  # with_places gives one to those that have none
     return Finding(
         rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown, fix
