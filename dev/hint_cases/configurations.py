@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "sagemaker-default-model-absent": (endpoint(default_model="m"),),
     "sagemaker-name-blank": (move("my model", "mymodel"),),
     "sagemaker-archive-order": (ensemble("platform :", "platform:"),),
-    "sagemaker-archive-order: nested ensembles": (endpoint(mode="single", default_model="pipe"),),
+    "sagemaker-archive-order: nested ensembles": (endpoint(platform="sagemaker", default_model="pipe"),),
     "sagemaker-archive-order: stray folder": (delete("assets"),),
     "sagemaker-archive-link": (
         delete("m"),

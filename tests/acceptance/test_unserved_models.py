@@ -241,6 +241,6 @@ def test_a_multi_model_endpoint_serves_another_model(
         # With a further model the folder is a repository, not the content of one archive.
         more = below("more", adding_model(1)) if key.endswith("another ensemble") else {}
         files = {**archives(*order)[key].files, **more}
-        report = _report(files, tmp_path / str(number), Target(mode="multi-model"))
+        report = _report(files, tmp_path / str(number), Target("sagemaker-multi-model"))
         assert report.verdict is Verdict.CANNOT_BE_SERVED
         assert code_of(key) in {each.code for each in report.errors}

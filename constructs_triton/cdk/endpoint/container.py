@@ -145,7 +145,7 @@ def _target(
     """Return what the models are checked for."""
     shm_bytes = environment.get(variables()["shm_default_byte_size"].name, "")
     return Target(
-        mode=models.mode,
+        platform="sagemaker-multi-model" if models.serves_many else "sagemaker",
         gpu_count=instance_type.gpus,
         gpu_memory_mib=instance_type.gpu_memory_mib,
         gpu_model=instance_type.gpu_model,

@@ -174,7 +174,7 @@ def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> 
         copy = add_publisher(repository, ["m", "step"], tmp_path / f"{place}-copy")
         assert list(copy.models) == ["_metrics", "m", "step"]
         assert copy.closure("m") == ["_metrics", "m", "step"]
-        found = copy.check(Target(mode="single", default_model="m")).findings
+        found = copy.check(Target(default_model="m")).findings
         assert [each for each in found if each.path.startswith("_metrics")] == []
         digests.add(fingerprint(copy, copy.closure("m")))
     assert len(digests) == 1

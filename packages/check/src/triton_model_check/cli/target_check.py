@@ -66,9 +66,9 @@ def _check_repository(repository: ModelRepository, arguments: argparse.Namespace
     target = _target(arguments)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if arguments.endpoint == "none":
-        return Checked(check(target, front_end=False), "none")
+        return Checked(check(replace(target, platform="server")), "none")
     if arguments.endpoint == "multi-model":
-        return Checked(check(replace(target, mode="multi-model")), "multi-model")
+        return Checked(check(replace(target, platform="sagemaker-multi-model")), "multi-model")
     if arguments.endpoint == "single" or arguments.default_model is not None:
         given = () if arguments.default_model is None else (arguments.default_model,)
         return Checked(check(target), "single", given)
@@ -106,12 +106,12 @@ def _check_derived(
     """
     names = repository.top_level_models()
     if repository.root_model is not None and is_archive:
-        return Checked(check(replace(target, mode="multi-model")), "multi-model")
+        return Checked(check(replace(target, platform="sagemaker-multi-model")), "multi-model")
     if repository.root_model is not None or not names:  # the layout is wrong
-        return Checked(check(target, front_end=False), "none")
+        return Checked(check(replace(target, platform="server")), "none")
     if len(names) == 1:
         return Checked(check(replace(target, default_model=names[0])), "single", (names[0],))
-    together = Checked(check(replace(target, mode="multi-model")), "multi-model")
+    together = Checked(check(replace(target, platform="sagemaker-multi-model")), "multi-model")
     if together.report.errors:
         alone = _check_each(repository, check, target, names)
         if len(alone.report.errors) < len(together.report.errors):

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.locations import FieldPath
+from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, Platform
 
 Scope = Literal[
     "model",
@@ -55,7 +57,10 @@ class Rule:
 
     ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
     beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
-    if one of these fields of the configuration is set; empty means always.
+    if one of these fields of the configuration is set; empty means always. ``platforms``: where the rule
+    holds. ``since``, ``before``: the first image version for which it holds, and the first one for which it
+    does not; a rule with one of them is skipped if the version is not known. ``server_hint``: the hint where
+    ``hint`` is about SageMaker.
     """
 
     code: str
@@ -66,6 +71,10 @@ class Rule:
     rejects: bool
     needs_files: bool
     when: tuple[str, ...]
+    platforms: tuple[Platform, ...]
+    since: str | None
+    before: str | None
+    server_hint: str
     function: RuleFunction
 
     @property
@@ -83,9 +92,20 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def hint_for(self, problem: Problem) -> str:
-        """The hint of a problem: its own, or the rule's."""
-        return self.hint if problem.hint is None else problem.hint
+    def holds_for(self, platform: Platform, version: str | None) -> bool:
+        """Whether the rule holds for a platform and an image version; ``None`` is an unknown version."""
+        if platform not in self.platforms:
+            return False
+        if version is None:
+            return self.since is None and self.before is None
+        is_old = self.since is not None and not is_at_least(version, self.since)
+        return not (is_old or (self.before is not None and is_at_least(version, self.before)))
+
+    def hint_for(self, problem: Problem, platform: Platform) -> str:
+        """The hint of a problem on a platform: its own, or the rule's."""
+        if problem.hint is not None:
+            return problem.hint
+        return self.hint if platform in SAGEMAKER or not self.server_hint else self.server_hint
 
 
 RULES: dict[str, Rule] = {}
@@ -102,6 +122,10 @@ def rule(
     rejects: bool | None = None,
     needs_files: bool = False,
     when: tuple[str, ...] = (),
+    platforms: tuple[Platform, ...] = PLATFORMS,
+    since: str | None = None,
+    before: str | None = None,
+    server_hint: str = "",
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as the rule ``code``.
 
@@ -112,7 +136,10 @@ def rule(
         if code in RULES:
             raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
         server_rejects = severity is Severity.ERROR if rejects is None else rejects
-        RULES[code] = Rule(code, severity, scope, source, hint, server_rejects, needs_files, when, function)
+        RULES[code] = Rule(
+            *(code, severity, scope, source, hint, server_rejects, needs_files, when),
+            *(platforms, since, before, server_hint, function),
+        )
         return function
 
     return register

@@ -1,8 +1,8 @@
-"""The endpoint that a model repository is checked for: machine, image and mode.
+"""Where a model repository will run: platform, machine and image.
 
 It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
-checks that depend on it are skipped. With ``Target()`` nothing is known except that the endpoint has a single
-model.
+checks that depend on it are skipped. With ``Target()`` nothing is known except that SageMaker runs the
+repository on a single-model endpoint.
 """
 
 from __future__ import annotations
@@ -12,9 +12,23 @@ from typing import Literal, NamedTuple
 
 from constructs_triton_core.facts.instance_types import InstanceType
 
-__all__ = ["Mode", "Target"]
+__all__ = ["PLATFORMS", "SAGEMAKER", "SERVERS", "Mode", "Platform", "Target"]
 
 Mode = Literal["single", "multi-model"]
+Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
+SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes")
+"""The platforms where Triton alone decides what loads."""
+SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
+"""The platforms where SageMaker's front end decides too."""
+PLATFORMS = SERVERS + SAGEMAKER
+_PLACES: dict[Platform, str] = {
+    "server": "on a server",
+    "kserve": "on KServe",
+    "docker": "in a container",
+    "kubernetes": "on Kubernetes",
+    "sagemaker": "on a SageMaker single-model endpoint",
+    "sagemaker-multi-model": "on a SageMaker multi-model endpoint",
+}
 
 
 class ArchiveContent(NamedTuple):
@@ -30,11 +44,13 @@ class ArchiveContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The endpoint that will run a model repository.
+    """The place that will run a model repository.
 
-    ``mode``
-        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: one archive for each
-        model, loaded by name on its first request.
+    ``platform``
+        ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a container of
+        one of these. ``"sagemaker"``: a single-model endpoint with one archive, unpacked into
+        ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model, loaded by name on its
+        first request.
     ``gpu_count``
         Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
@@ -72,9 +88,17 @@ class Target:
         Value of ``PYTHONPATH`` in the containers, if it is set.
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
+    ``shm_bytes``
+        Size of ``/dev/shm`` of the container, in bytes; not for SageMaker.
+    ``backends``
+        Names of the backends that the server has besides those of the image.
+    ``model_config_name``
+        Name of the files in ``configs`` that replace ``config.pbtxt``, as ``--model-config-name`` has it.
+    ``load_models``
+        The only models that the server loads, as ``--load-model`` has them; empty means all.
     """
 
-    mode: Mode = "single"
+    platform: Platform = "sagemaker"
     gpu_count: int | None = None
     gpu_memory_mib: int | None = None
     memory_gib: float | None = None
@@ -93,6 +117,20 @@ class Target:
     gpu_model: str | None = None
     compute_capability: str | None = None
     gpus: tuple[tuple[str | None, str | None], ...] = ()
+    shm_bytes: int | None = None
+    backends: tuple[str, ...] = ()
+    model_config_name: str | None = None
+    load_models: tuple[str, ...] = ()
+
+    @property
+    def is_sagemaker(self) -> bool:
+        """Whether the rules of SageMaker's front end apply."""
+        return self.platform in SAGEMAKER
+
+    @property
+    def mode(self) -> Mode:
+        """Whether a SageMaker endpoint has one archive, or one for each model."""
+        return "multi-model" if self.platform == "sagemaker-multi-model" else "single"
 
     @classmethod
     def of(
@@ -100,7 +138,7 @@ class Target:
         *,
         instance_type: InstanceType | str,
         image_version: str | None = None,
-        mode: Mode = "single",
+        platform: Platform = "sagemaker",
         default_model: str | None = None,
         volume_size_gb: int | None = None,
         local_files: bool = True,
@@ -114,7 +152,7 @@ class Target:
         """
         instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
         return cls(
-            mode=mode,
+            platform=platform,
             gpu_count=instance.gpus,
             gpu_memory_mib=instance.gpu_memory_mib,
             memory_gib=instance.memory_gib,

@@ -226,38 +226,35 @@ class ModelRepository:
         target: Target | None = None,
         *,
         is_packed: bool = True,
-        front_end: bool | None = None,
         is_archive: bool = False,
     ) -> Report:
-        """Return every finding for the endpoint that ``target`` describes. No model code runs.
+        """Return every finding for the place that ``target`` describes. No model code runs.
 
-        ``front_end``
-            Whether SageMaker's rules apply in addition to Triton's. Default: only with a ``target``.
         ``is_packed``
             Whether to check the archives that packing would create. ``False`` checks the folder as it is, as
             the content of one archive if it contains one served model. Default: ``True``.
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
         ``target``
-            The endpoint. Default: only rules that hold for every endpoint.
+            Where the models run. Default: a server whose image is not known.
         """
         from triton_model_check.model_config.check_run import RepositoryContext, run_checks
 
-        front_end = target is not None if front_end is None else front_end
-        endpoint, is_packed = target or Target(), is_packed and not is_archive
-        models = self._models_for(endpoint, front_end)
+        target, is_packed = target or Target("server"), is_packed and not is_archive
+        models = self._models_for(target)
         composition = self._composition if models == self.models else Composition(models, self.composition)
-        served = self._served(endpoint, models) if front_end else tuple(models)
+        served = self._served(target, models)
         context = RepositoryContext(
             folders=models,
             directories=self._directories,
             root=self.root_model,
-            target=endpoint,
+            target=target,
             loaded=frozenset(composition.closure(served)),
             served=served,
-            archives=self._archives(served, composition, is_packed, is_archive) if front_end else (),
+            archives=self._archives(served, composition, is_packed, is_archive)
+            if target.is_sagemaker
+            else (),
             calls=composition.calls,
-            front_end=front_end,
             is_packed=is_packed,
             is_archive=is_archive,
             complete_bytes=self._complete_bytes,
@@ -289,9 +286,9 @@ class ModelRepository:
         fixed = {model.path for model in self.models.values() if model.versions_to_create}
         return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
 
-    def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
-        """The models that the endpoint can load: only the one at the root, if any, and the default model."""
-        is_root_alone = target.mode == "multi-model" if front_end else not self.models
+    def _models_for(self, target: Target) -> dict[str, ModelFolder]:
+        """The models that the target can load: only the one at the root, if any, and the default model."""
+        is_root_alone = target.mode == "multi-model" if target.is_sagemaker else not self.models
         if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}
         models = dict(self.models)
@@ -301,6 +298,8 @@ class ModelRepository:
         return models
 
     def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        if not target.is_sagemaker:
+            return tuple(models)
         if target.mode == "single" and target.default_model in models:
             return (str(target.default_model),)
         if target.mode == "multi-model" and self.root_model is None:

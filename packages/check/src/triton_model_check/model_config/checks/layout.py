@@ -27,7 +27,7 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     below the right one.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
-    if context.folders or context.root is not None or (context.front_end and not folders):
+    if context.folders or context.root is not None or (context.target.is_sagemaker and not folders):
         return
     if _is_model_itself(context):
         return
@@ -59,7 +59,7 @@ def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
 
 
 def _is_model_itself(context: RepositoryContext) -> bool:
-    if context.front_end or context.is_archive:
+    if context.target.is_sagemaker or context.is_archive:
         return False
     return context.root is not None or _has_only_versions(context)
 
@@ -268,6 +268,6 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def has_another_name(model: ModelUnderCheck) -> bool:
     """Whether Triton compares ``name`` with the name of the folder, and they differ."""
-    mapped = model.target.mode == "multi-model" and model.context.front_end and model.is_served
+    mapped = model.target.mode == "multi-model" and model.is_served
     name = model.config.name
     return bool(name) and name != model.name and not mapped and model.folder.path != "."

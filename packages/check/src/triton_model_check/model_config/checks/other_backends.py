@@ -12,6 +12,7 @@ from triton_model_check.facts.images import first_published
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
@@ -183,7 +184,14 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, field, 'write "openvino", or remove the accelerator')
 
 
-@rule("onnx-operator-library", "onnxruntime", needs_files=True, when=("model_operations",), source=_LOAD)
+@rule(
+    "onnx-operator-library",
+    "onnxruntime",
+    needs_files=True,
+    when=("model_operations",),
+    source=_LOAD,
+    platforms=SAGEMAKER,
+)
 def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
     """The libraries of custom operators are in the model's folder, below ``/opt/ml/model``.
 
@@ -194,7 +202,7 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, path in enumerate(model.config.model_operations.op_library_filename):
         place = ("model_operations", "op_library_filename", index)
         inside = path.startswith(_SINGLE_MODEL_FOLDER) and model.target.mode == "single"
-        if _has_library(model, path, inside=inside) or not ((inside and model.context.front_end) or is_known):
+        if _has_library(model, path, inside=inside) or not (inside or is_known):
             continue
         message = f"failed to load library {path}: the model's folder does not contain it"
         wanted = model.folder.relative(posixpath.basename(path))

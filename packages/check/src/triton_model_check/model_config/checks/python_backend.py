@@ -251,6 +251,7 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     source="observed with triton server 2.51; SageMakerMMELoadModel",
     hint="serve the model with TritonEndpoint, a single-model endpoint",
     needs_files=True,
+    platforms=("sagemaker-multi-model",),
 )
 def calls_on_multi_model_endpoint(context: RepositoryContext) -> Iterator[Problem]:
     """No model of a multi-model endpoint calls another model.
@@ -260,8 +261,6 @@ def calls_on_multi_model_endpoint(context: RepositoryContext) -> Iterator[Proble
     ``pb_utils.load_model`` cannot be called any more as soon as a second archive contains a model of the same
     name, for example the next version of the same archive.
     """
-    if not (context.front_end and context.target.mode == "multi-model"):
-        return
     for name in sorted(context.loaded & context.calls.keys()):
         calls = context.calls[name]
         site = next(iter((*calls.sites.values(), *calls.unknown)), None)

@@ -8,6 +8,7 @@ from typing import Any
 
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_config.schema import data_type_name
 
 _VALIDATE = "triton core ValidateModelConfig"
@@ -156,6 +157,7 @@ def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
         'set SAGEMAKER_TRITON_ADDITIONAL_ARGS to "--cache-config=local,size=1073741824", which is 1 GiB, '
         "or remove response_cache"
     ),
+    platforms=SAGEMAKER,
 )
 def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with ``response_cache`` needs a server that is started with a cache.
@@ -168,7 +170,7 @@ def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     if has_cache is False:
         message = "responses are not cached, because the server is started without a cache"
         yield Problem(message, ("response_cache",))
-    elif model.context.front_end:
+    else:
         message = "responses are only cached if the endpoint starts the server with a cache"
         yield Problem(message, ("response_cache",))
 

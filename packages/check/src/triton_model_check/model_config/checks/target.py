@@ -20,6 +20,7 @@ from triton_model_check.facts.images import (
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_config.schema import data_type_name
 
 _PROTO = "triton common protobuf/model_config.proto by release branch"
@@ -176,6 +177,7 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     source="TensorRT: an engine plan file used across different models of devices",
     hint="set model_repository or model on each InstancePool to a plan that was built for its GPU, or select "
     "plans with cc_model_filenames",
+    platforms=SAGEMAKER,
 )
 def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan is loaded by only one type of GPU.
@@ -204,6 +206,7 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
     hint="lower the count of the instance groups or shm_default_byte_size, or use an instance type with more "
     "memory",
+    platforms=SAGEMAKER,
 )
 def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The instances of Python models fit into shared memory, which is half of the instance's memory.
@@ -262,6 +265,7 @@ def _bytes(tensor: Any) -> int:
     "target-request-size",
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
     hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
+    platforms=SAGEMAKER,
 )
 def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A request with ``max_batch_size`` elements is within SageMaker's limit.
@@ -269,7 +273,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     The size is that of a binary request; JSON takes several times as much. Triton can still form larger
     batches from several requests.
     """
-    if not model.context.front_end or not model.is_served:
+    if not model.is_served:
         return
     batch = max(1, model.config.max_batch_size)
     size = batch * sum(_bytes(tensor) for tensor in model.config.input)
@@ -289,6 +293,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     source="AWS documentation: SageMaker hosting, volume size",
     hint="use an instance type with more storage, or a larger volume_size",
     needs_files=True,
+    platforms=SAGEMAKER,
 )
 def storage(context: RepositoryContext) -> Iterator[Problem]:
     """The models fit on the disk of the instance.

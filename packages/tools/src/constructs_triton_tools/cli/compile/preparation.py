@@ -201,7 +201,7 @@ def _check_with_onnx(config: Any, model: OnnxModelFile, config_path: Path) -> No
             (folder / "1" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "1" / name).symlink_to(source.resolve())
         (folder / "config.pbtxt").write_text(format_model_config(message), encoding="utf-8")
-        report = ModelRepository.from_directory(Path(scratch)).check(front_end=False)
+        report = ModelRepository.from_directory(Path(scratch)).check()
     errors = [each for each in report.errors if each.code not in _OF_ONNX_RUNTIME]
     if errors:
         raise RepositoryError(str(config_path), errors)

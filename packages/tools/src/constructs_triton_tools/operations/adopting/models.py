@@ -86,7 +86,7 @@ class ModelReader:
             return None
         target = _target(container, instance_type)
         if container.get("Mode") == "MultiModel":
-            return self._prefix(url, replace(target, mode="multi-model"))
+            return self._prefix(url, replace(target, platform="sagemaker-multi-model"))
         if source.get("CompressionType") == "None":
             return self._files(name, url, target.default_model)
         return self._archive(name, url, target, folder)
