@@ -55,7 +55,7 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     for model in context.models.values():
         is_loaded = model.name in context.loaded
         found = _limited_model_findings(model)
-        findings += found if is_loaded else map(_as_not_loaded, found)
+        findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
@@ -125,8 +125,9 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
-def _as_not_loaded(finding: Finding) -> Finding:
+def _as_not_loaded(finding: Finding, context: RepositoryContext) -> Finding:
     if finding.severity is Severity.WARNING:
         return finding
-    message = f"{finding.message} (this endpoint does not load it)"
+    place = "this endpoint" if context.target.is_sagemaker else "the server"
+    message = f"{finding.message} ({place} does not load it)"
     return replace(finding, severity=Severity.WARNING, message=message, rejects=False)

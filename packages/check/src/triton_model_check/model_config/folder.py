@@ -18,12 +18,14 @@ from triton_model_check.model_config.packed_environment import PackedEnvironment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 
-__all__ = ["CONFIG_FILE", "ModelFolder"]
+__all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
 CONFIG_FILE = "config.pbtxt"
+CONFIGS = "configs"
+"""The folder of the configurations that ``--model-config-name`` chooses."""
 HEAD_BYTES = 1024
 """The length of a file's beginning that checks of all files read."""
-_NO_VERSIONS = frozenset({"warmup", "initial_state", "configs"})
+_NO_VERSIONS = frozenset({"warmup", "initial_state", CONFIGS})
 _STOLL = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _INT64 = range(-(2**63), 2**63)
 # These load with an empty version directory: they have no file, or a parameter names it.
@@ -40,10 +42,14 @@ class ModelFolder:
         directory: Folder on disk.
         path: Folder relative to the repository in POSIX form, or ``"."`` if the root of the repository is the
             model. Default: the name.
+        config_name: Name of the file in ``configs`` that replaces ``config.pbtxt`` if it exists.
     """
 
-    def __init__(self, name: str, directory: str | Path, path: str | None = None) -> None:
+    def __init__(
+        self, name: str, directory: str | Path, path: str | None = None, config_name: str | None = None
+    ) -> None:
         self.name = name
+        self._config_name = config_name
         self._directory = os.fspath(directory)
         self.path = name if path is None else path
         self._environments: dict[tuple[str, ...], PackedEnvironment] = {}
@@ -61,7 +67,18 @@ class ModelFolder:
     @property
     def config_path(self) -> str:
         """``config.pbtxt`` relative to the repository, whether or not it exists."""
-        return self.relative(CONFIG_FILE)
+        return self.relative(*self.config_parts)
+
+    @cached_property
+    def config_parts(self) -> tuple[str, ...]:
+        """The file of the configuration in the folder: ``config.pbtxt``, or that of the chosen name."""
+        chosen = f"{self._config_name}.pbtxt"
+        is_there = self._config_name is not None and self.list(CONFIGS).get(chosen) is False
+        return (CONFIGS, chosen) if is_there else (CONFIG_FILE,)
+
+    def with_config_name(self, name: str | None) -> ModelFolder:
+        """Return the folder as a server with ``--model-config-name`` reads it."""
+        return self if name is None else ModelFolder(self.name, self._directory, self.path, name)
 
     def relative(self, *parts: str) -> str:
         """Return a path inside the folder, relative to the repository."""
@@ -189,7 +206,7 @@ class ModelFolder:
     @property
     def has_config(self) -> bool:
         """Whether there is a ``config.pbtxt``, which some backends do not need."""
-        return CONFIG_FILE in self.entries
+        return CONFIG_FILE in self.entries or len(self.config_parts) > 1
 
     @cached_property
     def special_files(self) -> dict[str, str]:
@@ -216,12 +233,12 @@ class ModelFolder:
     @cached_property
     def config_text(self) -> str | None:
         """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
-        content = self.read(CONFIG_FILE)
+        content = self.read(*self.config_parts)
         return None if content is None else decode(content)
 
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
-        if (self.size_of(CONFIG_FILE) or 0) > MAX_TEXT_BYTES:
+        if (self.size_of(*self.config_parts) or 0) > MAX_TEXT_BYTES:
             return None, size_fault()
         if self.config_text is None:
             return None, None

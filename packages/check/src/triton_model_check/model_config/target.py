@@ -8,11 +8,13 @@ repository on a single-model endpoint.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.images import newest_release
+from triton_model_check.facts.published import load
 
-__all__ = ["PLATFORMS", "SAGEMAKER", "SERVERS", "Mode", "Platform", "Target"]
+__all__ = ["ALL_MODELS", "PLATFORMS", "SAGEMAKER", "SERVERS", "Mode", "Platform", "Target"]
 
 Mode = Literal["single", "multi-model"]
 Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
@@ -21,6 +23,8 @@ SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes")
 SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
 """The platforms where SageMaker's front end decides too."""
 PLATFORMS = SERVERS + SAGEMAKER
+ALL_MODELS = "*"
+"""What ``--load-model`` has for all models."""
 _PLACES: dict[Platform, str] = {
     "server": "on a server",
     "kserve": "on KServe",
@@ -131,6 +135,23 @@ class Target:
     def mode(self) -> Mode:
         """Whether a SageMaker endpoint has one archive, or one for each model."""
         return "multi-model" if self.platform == "sagemaker-multi-model" else "single"
+
+    @property
+    def place(self) -> str:
+        """The platform in words, such as ``on a server``."""
+        return _PLACES[self.platform]
+
+    @classmethod
+    def named(cls, platform: Platform, **known: Any) -> Target:
+        """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
+
+        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is NVIDIA's
+        newest one, unless the platform has a default.
+        """
+        assumed = {"image_version": newest_release()} if platform in SERVERS else {}
+        assumed |= load("targets")["assumed"].get(platform, {})
+        given = {name: value for name, value in known.items() if value is not None}
+        return cls(**{"platform": platform, **assumed, **given})
 
     @classmethod
     def of(

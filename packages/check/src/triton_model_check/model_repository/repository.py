@@ -16,7 +16,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.packing.packed_files import PackedFiles
-from triton_model_check.model_config.target import ArchiveContent, Target
+from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
@@ -249,7 +249,7 @@ class ModelRepository:
             directories=self._directories,
             root=self.root_model,
             target=target,
-            loaded=frozenset(composition.closure(served)),
+            loaded=frozenset(composition.closure(served, with_calls=not target.load_models)),
             served=served,
             archives=self._archives(served, composition, is_packed, is_archive)
             if target.is_sagemaker
@@ -291,7 +291,8 @@ class ModelRepository:
         is_root_alone = target.mode == "multi-model" if target.is_sagemaker else not self.models
         if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}
-        models = dict(self.models)
+        name = target.model_config_name
+        models = {each: folder.with_config_name(name) for each, folder in self.models.items()}
         default = target.default_model
         if default is not None and default not in models and default in self._directories:
             models[default] = ModelFolder(default, self.path / default)
@@ -299,7 +300,9 @@ class ModelRepository:
 
     def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
         if not target.is_sagemaker:
-            return tuple(models)
+            wanted = target.load_models
+            is_all = not wanted or ALL_MODELS in wanted
+            return tuple(models) if is_all else tuple(name for name in models if name in wanted)
         if target.mode == "single" and target.default_model in models:
             return (str(target.default_model),)
         if target.mode == "multi-model" and self.root_model is None:

@@ -10,6 +10,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _VERSIONS = "triton core VersionsToLoad"
+_PARENT_OF_STORAGE = "pass its parent folder, and let storageUri of the InferenceService name that folder"
 _NONE_AVAILABLE = "at least one version must be available under the version policy"
 
 
@@ -55,7 +56,8 @@ def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
     its version folders. The content of one multi-model archive may be a model.
     """
     if _is_model_itself(context):
-        yield Problem("this folder is itself a model")
+        on_kserve = context.target.platform == "kserve"
+        yield Problem("this folder is itself a model", hint=_PARENT_OF_STORAGE if on_kserve else None)
 
 
 def _is_model_itself(context: RepositoryContext) -> bool:
@@ -225,7 +227,8 @@ def config_unreadable(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton fails at a broken link or at missing permissions.
     """
     folder = model.folder
-    if not folder.has_config or folder.entries["config.pbtxt"] or "config.pbtxt" in folder.special_files:
+    is_file = folder.entries.get(folder.config_parts[0]) is False or len(folder.config_parts) > 1
+    if not is_file or "config.pbtxt" in folder.special_files:
         return
     if folder.config_text is None and folder.config_fault is None:
         yield Problem("failed to open text file for read", path=folder.config_path)

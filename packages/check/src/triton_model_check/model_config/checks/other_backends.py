@@ -12,8 +12,8 @@ from triton_model_check.facts.images import first_published
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
-from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 
@@ -122,8 +122,8 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
         supported = unsupported_xgboost(image, file.model_type, (int(major), int(minor)))
         if supported:
             message = f"written by XGBoost {version}, but image {image} supports {supported}"
-            newer = f"{first_published('24.10')} or newer"
-            hint = f"use image version {newer}, or save the model with an older XGBoost"
+            newer = first_published("24.10") if model.target.is_sagemaker else "24.10"
+            hint = f"use image version {newer} or newer, or save the model with an older XGBoost"
             yield Problem(message, path=model.place_of(file.path), hint=hint)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
-from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_config.target import SAGEMAKER
 
 _VALIDATE = "triton core ValidateModelConfig"
 _CONTROLS = "triton core GetBooleanSequenceControlProperties"
