@@ -1,8 +1,9 @@
 """Starts the real server for a case of ``target_cases.py`` and returns what it answers.
 
-Each server runs in its own mount and process namespace: ``/dev/shm`` has the case's size, its repositories
-may be read-only, and nothing is left of it. ``python tests/acceptance/server_of_targets.py [CASE...]`` records
-the answers again, with ``PYTHONPATH=packages/check/tests/contract``.
+Each server has its own namespaces for mounts and processes: ``/dev/shm`` has the case's size, its
+repositories may be read-only, and nothing is left of it. To record the answers of all or some cases again::
+
+    PYTHONPATH=packages/check/tests/contract python tests/acceptance/server_of_targets.py [CASE...]
 """
 
 from __future__ import annotations
@@ -35,17 +36,16 @@ _START_SECONDS, _POLL_SECONDS = 60.0, 0.1
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 #: A line of the log: severity, date, time, process, source, and the message as a JSON string.
 _ERROR_LINE = re.compile(r'^E\d{4} [\d:.]+ \d+ [\w.]+:\d+\] "(.*)"$', re.MULTILINE)
-#: What the server prints when it ends: about an option, about the models, or about an exception in its own code.
+#: What the server prints when it ends: about an option, about the models, or about its own exception.
 _LAST_LINE = re.compile("(?i)error: |terminate called|  what")
-#: What the server says on every machine without a GPU, and what it repeats when it says that the model failed.
+#: What the server says on every machine without a GPU, and what it says again for the whole model.
 _NOISE = ("CudaDriverHelper", "ERROR: Failed to create instance", "unable to create stream")
 
 
 def why_not() -> str | None:
     """Return why this machine cannot run the cases, or ``None``."""
-    done = subprocess.run(
-        [*_NAMESPACES, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True, text=True
-    )
+    command = [*_NAMESPACES, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"no namespaces for mounts: {done.stderr.strip()}" if done.returncode else None
 
 
@@ -85,9 +85,12 @@ class Machine(NamedTuple):
         write_files(backends, case.backends, self.library)
         log = folder / "server.log"
         command = [*_NAMESPACES, "sh", "-c", _script(case, repositories, backends)]
-        with log.open("wb") as output, subprocess.Popen(
-            command, cwd=folder, stdout=output, stderr=output, env=_environment(folder)
-        ) as server:
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(
+                command, cwd=folder, stdout=output, stderr=output, env=_environment(folder)
+            ) as server,
+        ):
             try:
                 seen = _wait(server, folder / "http.sock")
             finally:

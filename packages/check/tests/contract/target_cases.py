@@ -7,8 +7,8 @@ A case in ``cases.toml`` has these keys; ``@NAME@`` in a text is replaced by the
   empty folder, and the content ``@library@`` is a backend's library.
 - ``backends``: files of backends beside those of the server.
 - ``repositories``: the folders that are repositories; without it the files are those of one repository.
-- ``flags``, ``shm``, ``read_only``: options of the server, the size of ``/dev/shm`` as mount(8) writes it, and
-  whether the repositories are mounted read-only.
+- ``flags``, ``shm``, ``read_only``: options of the server, the size of ``/dev/shm`` as mount(8) writes it,
+  and whether the repositories are mounted read-only.
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from triton_model_check.model_config.target import Target
+
 ORACLE = Path(__file__).parent / "oracle_targets"
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
 #: What a container has without ``--shm-size``.
 CONTAINER_SHM = "64m"
 LIBRARY = "@library@"
+#: The release of the server that gave the verdicts.
+RELEASE = "24.10"
+_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _TOML: dict[str, Any] = tomllib.loads((ORACLE / "cases.toml").read_text(encoding="utf-8"))
 _PARTS: dict[str, str] = {**_TOML["parts"], "long": "x" * 1_200_000}
 
@@ -42,6 +47,20 @@ class Case(NamedTuple):
     def options(self, name: str) -> list[str]:
         """Return the values of an option of the server."""
         return [each.partition("=")[2] for each in self.flags if each.startswith(f"--{name}=")]
+
+    @property
+    def target(self) -> Target:
+        """What the options mean for a check: a container of the release, on a machine without GPUs."""
+        *_, name = [None, *self.options("model-config-name")]
+        return Target.named(
+            "kserve" if self.is_read_only else "docker",
+            image_version=RELEASE,
+            gpu_count=0,
+            shm_bytes=int(self.shm.rstrip("kmg")) * _UNITS.get(self.shm[-1], 1),
+            load_models=tuple(self.options("load-model")),
+            model_config_name=name,
+            backends=tuple({path.partition("/")[0] for path in self.backends}),
+        )
 
     def write(self, folder: Path, library: bytes = b"\x7fELF") -> list[Path]:
         """Write the files into a folder and return the repositories."""
