@@ -17,6 +17,7 @@ from triton_model_check.model_repository import ModelRepository
 
 NOT_ABOUT_MODELS = {
     "backend_not_in_image": "the image of this release has TensorFlow, the server of the verdicts has not",
+    "load_all_go_on_stray_folder": "the check assumes that the server ends if a model does not load",
     "load_name_without_explicit": "the server refuses its options",
     "load_none": "no option of the check says that the server loads no model",
     "load_star_and_name": "the server refuses its options",
@@ -32,9 +33,13 @@ NOT_ABOUT_MODELS = {
 
 NOT_FOUND = {
     "backend_custom_python_shm": "the check does not know that the backend is written in Python",
+    "load_all_bytecode_folder": "a folder that is no model is not reported on a server",
+    "load_all_checkpoints_folder": "a folder that is no model is not reported on a server",
+    "load_all_git_folder": "a folder that is no model is not reported on a server",
     "load_all_hidden_folder": "a folder that is no model is not reported on a server",
     "load_all_stray_empty_folder": "a folder that is no model is not reported on a server",
     "load_all_stray_folder": "a folder that is no model is not reported on a server",
+    "load_star_stray_folder": "a folder that is no model is not reported on a server",
     "readonly_writes_beside_file": "writing when the module is imported is not found",
     "readonly_writes_beside_model": "writing in initialize is not found",
     "readonly_writes_in_auto_complete": "writing in auto_complete_config is not found",
