@@ -20,7 +20,7 @@ from check_examples import EXAMPLES, Example, Files, code_of, write
 from constructs_triton_core.findings import Verdict
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.rules import Rule
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import PLATFORMS, Target
 from triton_model_check.model_repository import ModelRepository
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -49,12 +49,14 @@ ADVICE = {
     Verdict.LOADS: "read the warnings and what was not checked, and deploy",
 }
 JSON = """
-If something was not checked, the last line says "Triton accepts what was checked" in place of "Triton loads
-it". In a script, use the exit code, or compare `verdict` with `loads`. The JSON has these fields:
+The last line names the version and the target: "Triton 26.07 on a server loads it". If something was not
+checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit code, or compare
+`verdict` with `loads`. The JSON has these fields:
 
 | field | content |
 |---|---|
-| `endpoint` | type of the endpoint that the check is for: `single`, `multi-model` or `none` |
+| `target` | what the check is for, as `--target` has it; `null` if the folder fits no endpoint |
+| `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
 | `findings` | each with `code`, `severity`, `path`, `line`, `column`, `message`, `hint` and `source` |
@@ -97,6 +99,7 @@ CHAPTERS = {
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
     "target": "Image and instance type",
+    "server": "How a server is started",
 }
 
 
@@ -137,9 +140,19 @@ def _effect(rule: Rule) -> str:
     return "error" if rule.rejects else "error, cannot be served"
 
 
+def _where(rule: Rule) -> str:
+    """Return for which targets and image versions the rule holds; empty if for all."""
+    targets = "" if rule.platforms == PLATFORMS else ", ".join(f"`{each}`" for each in rule.platforms)
+    first = f"from {rule.since} on" if rule.since else ""
+    last = f"before {rule.before}" if rule.before else ""
+    images = " and ".join(filter(None, (first, last)))
+    parts = (("Targets", targets), ("Images", images))
+    return "".join(f"{name}: {value}. " for name, value in parts if value)
+
+
 def _section(rule: Rule) -> str:
     lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
-    lines.append(f"Severity: {_effect(rule)}. Source: {rule.source}.\n")
+    lines.append(f"Severity: {_effect(rule)}. {_where(rule)}Source: {rule.source}.\n")
     for key, example in EXAMPLES.items():
         if code_of(key) == rule.code:
             lines += _example(example)

@@ -6,55 +6,28 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Verdict
-from constructs_triton_core.program.argument_types import add_common, version_argument, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.cli.check_output import print_report, print_report_json
-from triton_model_check.cli.target_check import check_for_target
+from triton_model_check.cli.target_check import add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
+from triton_model_check.model_config.target import Platform
 
 AskServer = Callable[[Path], dict[str, str]]
 """Returns what a Triton server says of each model of a folder."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "server") -> None:
+    """Declare the command's arguments; ``default`` is where the models run, ``None`` for SageMaker."""
     parser.description = (
-        "Check a model repository by the rules of Triton and SageMaker. Prints every error with its file, "
-        "line and fix. Exit code 1 if there are errors; warnings do not count. What "
+        "Check a model repository by the rules of Triton and of where it will run. Prints every error with "
+        "its file, line and fix. Exit code 1 if there are errors; warnings do not count. What "
         "triton-models.toml in PATH declares about the models applies too."
     )
     parser.add_argument("path", metavar="PATH", help="a folder with one subfolder per model")
-    parser.add_argument(
-        "--endpoint",
-        choices=("single", "multi-model", "none"),
-        help="type of the SageMaker endpoint; none checks only Triton's rules (default: multi-model for "
-        "several models that do not need each other, else single)",
-    )
-    parser.add_argument(
-        "--gpus",
-        type=whole_number(RangeLimit(0, None)),
-        metavar="N",
-        help="number of NVIDIA GPUs of the instance, 0 for a CPU instance",
-    )
-    parser.add_argument(
-        "--instance-type",
-        metavar="TYPE",
-        help="instance type of the endpoint: its GPUs, memory and disk are checked too, and the GPU of plans",
-    )
-    parser.add_argument(
-        "--image-version",
-        type=version_argument,
-        metavar="V",
-        help="version of the Triton image, for example 26.05",
-    )
-    parser.add_argument(
-        "--default-model",
-        metavar="NAME",
-        help="model that a single-model endpoint serves (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME)",
-    )
+    add_target_arguments(parser, default)
     parser.add_argument(
         "--no-files",
         action="store_true",

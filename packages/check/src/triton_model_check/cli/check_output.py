@@ -20,7 +20,8 @@ _DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
 def print_report_json(checked: Checked, answers: dict[str, str] | None) -> None:
     report = checked.report
     document: dict[str, object] = {
-        "endpoint": checked.endpoint,
+        "target": checked.target and checked.target.platform,
+        "image_version": checked.target and checked.target.image_version,
         "default_models": list(checked.default_models),
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
@@ -79,12 +80,15 @@ def _one_column_each(text: str) -> str:
 
 
 def _summary(checked: Checked) -> str:
-    report, where = checked.report, checked.where
+    report = checked.report
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    words = report.verdict.words
     if report.verdict is Verdict.LOADS and is_open:
-        return f"{counts}: Triton accepts what was checked{where}"
-    return f"{counts}: {report.verdict.words}{where}"
+        words = "Triton accepts what was checked"
+    if words.startswith("Triton"):
+        return f"{counts}: {words.replace('Triton', checked.subject, 1)}"
+    return f"{counts}: {words}{checked.where}"
 
 
 def _plural(count: int, word: str) -> str:

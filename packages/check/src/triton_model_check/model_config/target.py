@@ -7,14 +7,26 @@ repository on a single-model endpoint.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import newest_release
 from triton_model_check.facts.published import load
 
-__all__ = ["ALL_MODELS", "PLATFORMS", "SAGEMAKER", "SERVERS", "Mode", "Platform", "Target"]
+__all__ = [
+    "ALL_MODELS",
+    "PLATFORMS",
+    "SAGEMAKER",
+    "SERVERS",
+    "Platform",
+    "Target",
+    "read_platform",
+    "read_size",
+]
 
 Mode = Literal["single", "multi-model"]
 Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
@@ -25,14 +37,24 @@ SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
 PLATFORMS = SERVERS + SAGEMAKER
 ALL_MODELS = "*"
 """What ``--load-model`` has for all models."""
-_PLACES: dict[Platform, str] = {
-    "server": "on a server",
-    "kserve": "on KServe",
-    "docker": "in a container",
-    "kubernetes": "on Kubernetes",
-    "sagemaker": "on a SageMaker single-model endpoint",
-    "sagemaker-multi-model": "on a SageMaker multi-model endpoint",
-}
+_SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
+
+
+def read_platform(place: str, text: str) -> Platform:
+    """Return the platform of a name; ``place`` begins the message of the error."""
+    for each in PLATFORMS:
+        if text == each:
+            return each
+    hint = did_you_mean(text, PLATFORMS, f"use one of {quoted(PLATFORMS)}")
+    raise InvalidValueError(f'{place}: is unknown, got "{text}"; {hint}')
+
+
+def read_size(place: str, text: str) -> int:
+    """Return the bytes of a size as Docker and Kubernetes write it: ``256m``, ``1g`` or ``1Gi``."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise InvalidValueError(f'{place}: must be a size, got "{text}"; write for example 256m or 1g')
+    return int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
 
 
 class ArchiveContent(NamedTuple):
@@ -139,48 +161,24 @@ class Target:
     @property
     def place(self) -> str:
         """The platform in words, such as ``on a server``."""
-        return _PLACES[self.platform]
+        return str(load("targets")["places"][self.platform])
 
     @classmethod
-    def named(cls, platform: Platform, **known: Any) -> Target:
+    def named(cls, platform: Platform, *, instance_type: str | None = None, **known: Any) -> Target:
         """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
 
         A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is NVIDIA's
-        newest one, unless the platform has a default.
-        """
-        assumed = {"image_version": newest_release()} if platform in SERVERS else {}
-        assumed |= load("targets")["assumed"].get(platform, {})
-        given = {name: value for name, value in known.items() if value is not None}
-        return cls(**{"platform": platform, **assumed, **given})
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        instance_type: InstanceType | str,
-        image_version: str | None = None,
-        platform: Platform = "sagemaker",
-        default_model: str | None = None,
-        volume_size_gb: int | None = None,
-        local_files: bool = True,
-    ) -> Target:
-        """Return a target with the published hardware of an instance type.
-
-        ``volume_size_gb`` is the EBS volume of an instance type without local NVMe storage.
+        newest one, unless the platform has a default. ``instance_type`` adds its published hardware.
 
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.
         """
-        instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
-        return cls(
-            platform=platform,
-            gpu_count=instance.gpus,
-            gpu_memory_mib=instance.gpu_memory_mib,
-            memory_gib=instance.memory_gib,
-            storage_gb=instance.local_storage_gb or volume_size_gb,
-            image_version=image_version,
-            default_model=default_model,
-            local_files=local_files,
-            gpu_model=instance.gpu_model,
-            compute_capability=instance.compute_capability,
-        )
+        assumed: dict[str, Any] = {} if platform in SAGEMAKER else {"image_version": newest_release()}
+        assumed |= load("targets")["assumed"].get(platform, {})
+        if instance_type is not None:
+            instance = InstanceType.of(instance_type)
+            fields = ("gpu_memory_mib", "gpu_model", "compute_capability", "memory_gib")
+            assumed |= {field: getattr(instance, field) for field in fields}
+            assumed |= {"gpu_count": instance.gpus, "storage_gb": instance.local_storage_gb or None}
+        given = {field: value for field, value in known.items() if value is not None}
+        return cls(**{"platform": platform, **assumed, **given})

@@ -14,7 +14,7 @@ from triton_model_check.cli import check
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    check.add_arguments(parser)
+    check.add_arguments(parser, default=None)
     parser.add_argument(
         "--server",
         action="store_true",
