@@ -33,7 +33,9 @@ Verdict = dict[str, Any]
 #: Most of a start is waiting for Python processes.
 _SERVERS = 4
 _START_SECONDS, _POLL_SECONDS = 60.0, 0.1
-_NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+#: Only root may mount; another user becomes root in a namespace of users.
+_USERS = () if os.geteuid() == 0 else ("--map-root-user",)
+_NAMESPACES = ("unshare", *_USERS, "--mount", "--pid", "--fork", "--kill-child")
 #: A line of the log: severity, date, time, process, source, and the message as a JSON string.
 _ERROR_LINE = re.compile(r'^E\d{4} [\d:.]+ \d+ [\w.]+:\d+\] "(.*)"$', re.MULTILINE)
 #: What the server prints when it ends: about an option, about the models, or about its own exception.

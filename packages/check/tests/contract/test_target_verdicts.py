@@ -44,6 +44,7 @@ NOT_FOUND = {
     "readonly_writes_beside_model": "writing in initialize is not found",
     "readonly_writes_in_auto_complete": "writing in auto_complete_config is not found",
     "shm_two_versions": "the instances are counted once for all versions",
+    "shm_two_versions_of_two_instances": "the instances are counted once for all versions",
     "two_repositories_ensemble": "each repository is checked alone",
     "two_repositories_same_name": "each repository is checked alone",
     "two_repositories_same_name_loaded": "each repository is checked alone",
