@@ -60,7 +60,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
 
 def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
-    """A file without a table for this program is passed over, and a nearer file hides one above it."""
+    """A file without a table for this program is ignored, and a nearer file hides one above it."""
     files = {
         "pyproject.toml": '[tool.triton-model-check]\ntarget = "docker"\n',
         "a/pyproject.toml": '[project]\nname = "triton-model-check-user"\n',
@@ -78,7 +78,7 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('targt = "server"', ':1: targt: unknown key; did you mean "target"'),
-        ('target = "k8s"', ':1: target: is unknown, got "k8s"; use one of "server"'),
+        ('target = "k8s"', ':1: target: must be a target, got "k8s"; use one of "server"'),
         ("target = 1", ':1: target: must be a string, got 1; write target = "kubernetes"'),
         ('gpus = "1"', ':1: gpus: must be a whole number, got "1"; write gpus = 1'),
         ("gpus = true", ":1: gpus: must be a whole number, got True; write gpus = 1"),

@@ -36,8 +36,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fix_keeps_its_promises(unpacked: Path, name: str) -> None:
     """Each fix alone keeps its promises, also with comments; all together end after a few rounds."""
     case = VERDICTS[name]
-    platform: Platform = "sagemaker-multi-model" if case.get("mode") == "mme" else "sagemaker"
-    target = Target(platform, gpu_count=0, default_model=case.get("default_model"))
+    platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
+    target = Target(platform=platform, gpu_count=0, default_model=case.get("default_model"))
     root = unpacked / name
     assert broken_promises(root, target) == []
     add_comments(root)

@@ -11,7 +11,7 @@ from check_examples.repositories import CLASS, HEAD, ONE_STEP, ensemble, one, wr
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.checks import RULES
-from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, Platform, Target
+from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
 BROKEN = HEAD.replace("TYPE_FP32", "FP32", 1)
@@ -134,6 +134,15 @@ def test_newest_image_depends_on_the_publisher(tmp_path: Path) -> None:
         codes[platform, version] = [each.code for each in found]
     assert codes["server", "26.07"] == []
     assert all(codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.07"))
+
+
+def test_hint_for_a_folder_that_is_a_model_names_the_storage_of_kserve(tmp_path: Path) -> None:
+    """KServe copies storageUri, so the parent folder has to be named there."""
+    files = {"config.pbtxt": HEAD, "1/model.py": CLASS}
+    hints = {
+        platform: next(iter(_findings(files, tmp_path / platform, platform))).hint for platform in SERVERS
+    }
+    assert {platform for platform, hint in hints.items() if "storageUri" in hint} == {"kserve"}
 
 
 def test_hints_on_servers_do_not_name_what_only_sagemaker_has() -> None:

@@ -88,5 +88,5 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 def test_unknown_platform_gets_a_suggestion() -> None:
     """Of a similar name the hint is that name."""
-    with pytest.raises(InvalidValueError, match='x: is unknown, got "kserv"; did you mean "kserve"'):
+    with pytest.raises(InvalidValueError, match='x: must be a target, got "kserv"; did you mean "kserve"'):
         read_platform("x", "kserv")

@@ -126,6 +126,16 @@ def test_gitlab_report(repository: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [each["fingerprint"] for each in moved] == [each["fingerprint"] for each in issues]
 
 
+def test_linked_model_is_shown_where_its_files_are(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Code hosts show no links, so the path is that of the file in the checkout."""
+    (repository / "m").rename("elsewhere")
+    (repository / "m").symlink_to(Path("elsewhere").resolve())
+    issue, *_ = json.loads(_output("gitlab", repository, capsys))
+    assert issue["location"]["path"] == "elsewhere/config.pbtxt"
+
+
 def test_finding_in_another_file_names_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A finding about a folder or a model file is shown in the configuration, with its path."""
     write({"m/config.pbtxt": 'backend: "onnxruntime"\n', "m/1/model.onnx": b"no"}, tmp_path)

@@ -15,7 +15,6 @@ from constructs_triton_core.findings import Edit, Finding
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from triton_model_check.cli.target_check import Checked
-from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.text import decode, read_text_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.reporting.text import plural
@@ -72,7 +71,7 @@ def _copy(source: str, target: str) -> None:
     """Copy a file that a fix may change, and link a larger one; a named pipe would wait for a writer."""
     if Path(source).is_file():
         is_small = Path(source).stat().st_size <= MAX_TEXT_BYTES
-        shutil.copy2(source, target) if is_small else Path(target).symlink_to(Path(source).resolve())
+        shutil.copyfile(source, target) if is_small else Path(target).symlink_to(Path(source).resolve())
 
 
 def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
@@ -114,7 +113,7 @@ def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
     before = after = decode(read_regular(path))
     for edit in sorted(edits, key=lambda each: each.start, reverse=True):
         after = f"{after[: edit.start]}{edit.text}{after[edit.end :]}"
-    is_broken = path.name == CONFIG_FILE and read_text_fault(after)[1] and not read_text_fault(before)[1]
+    is_broken = path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
     return None if is_broken else after
 
 

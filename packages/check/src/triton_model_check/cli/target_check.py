@@ -17,6 +17,7 @@ from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Platform, Target
+from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
 
 _MISSING_IMPORT = "python-import-missing"
@@ -62,7 +63,7 @@ def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | No
 
 def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(path, calls=called_models(arguments))
+    repository = KeptRepository.from_directory(path, calls=called_models(arguments))
     placed, problem = place_environments(repository, local_files=not arguments.no_files)
     checked = _check_repository(placed, arguments, settings)
     return checked._replace(report=without_imports(checked.report, repository, problem))

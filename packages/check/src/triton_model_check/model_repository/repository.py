@@ -22,6 +22,7 @@ from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, T
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
+from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
@@ -223,6 +224,7 @@ class ModelRepository:
         """
         return self._composition.top_level()
 
+    @rare_collections()
     def check(
         self,
         target: Target | None = None,

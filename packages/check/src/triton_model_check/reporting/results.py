@@ -1,5 +1,8 @@
 """The result of checking one folder, and its findings as a reader outside that folder finds them."""
 
+# os is several times faster than pathlib.
+# ruff: noqa: PTH100, PTH118
+
 from __future__ import annotations
 
 import os
@@ -7,11 +10,11 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
@@ -59,7 +62,10 @@ class Result:
             path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
             if place is not None:
                 place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
-            return replace(finding, path=path, place=place)
+            fix = finding.fix and Fix(
+                finding.fix.is_safe, tuple(each._replace(path=path) for each in finding.fix.edits)
+            )
+            return replace(finding, path=path, place=place, fix=fix)
 
         findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
         return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)
@@ -100,20 +106,23 @@ class Shown(NamedTuple):
 
 def shown(results: Iterable[Result]) -> list[Shown]:
     """Return all findings, errors first: code hosts cut off what is too much."""
-    from_here, text_of, found = cache(_from_here), cache(_text_to_hash), list[Shown]()
+    from_here, text_of = cache(partial(_from, os.path.realpath("."))), cache(_text_to_hash)
+    found: list[Shown] = []
     for result in results:
         for each in result.report.findings:
             if each.place is not None:
-                file = from_here(result.root / each.place.file)
+                file = from_here(os.path.join(result.report.repository, each.place.file))
                 found.append(Shown(each, each.place, file, text_of(file)))
     return sorted(found, key=lambda each: each.finding.severity is not Severity.ERROR)
 
 
-def _from_here(path: Path) -> str:
-    """Return the path relative to the working folder; of a link, the file, which code hosts can show."""
-    here, absolute = Path.cwd().resolve(), Path(os.path.abspath(path))  # noqa: PTH100 - it keeps links
-    inside = [each for each in (path.resolve(), absolute) if each.is_relative_to(here)]
-    return inside[0].relative_to(here).as_posix() if inside else path.resolve().as_posix()
+def _from(folder: str, path: str) -> str:
+    """Return the path relative to a folder; of a link, the file, which code hosts can show."""
+    real = os.path.realpath(path)
+    for place in (real, os.path.abspath(path)):
+        if place.startswith(f"{folder}{os.sep}"):
+            return Path(place).relative_to(folder).as_posix()
+    return Path(real).as_posix()
 
 
 def _text_to_hash(path: str) -> str:

@@ -218,7 +218,7 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
-        return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
+        return model.folder.exists("..", path.removeprefix(_SINGLE_MODEL_FOLDER).lstrip("/"))
     if not path.startswith("/"):
         return False  # the server looks in its working directory, and for a bare name where the loader looks
     name = posixpath.basename(path)
