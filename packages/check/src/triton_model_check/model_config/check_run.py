@@ -97,7 +97,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
         for code, rule in RULES.items()
         if rule.group not in ("server", "target")
         and (target.local_files or not rule.needs_files)
-        and rule.holds_for(target.platform, target.image_version)
+        and rule.holds_for(target)
     }
 
 
