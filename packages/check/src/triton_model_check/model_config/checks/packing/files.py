@@ -29,7 +29,14 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
 
-@rule(POINTER_CODE, "model", rejects=False, source="Git LFS specification: The Pointer", hint=POINTER_HINT)
+@rule(
+    POINTER_CODE,
+    "model",
+    rejects=False,
+    source="Git LFS specification: The Pointer",
+    hint=POINTER_HINT,
+    server_hint=f"{POINTER_HINT}, or check with --no-files",
+)
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
@@ -48,6 +55,10 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
     return {} if is_given else context.packed_files
 
 
+def _makes_archives(context: RepositoryContext) -> bool:
+    return context.is_packed or context.target.is_sagemaker
+
+
 @_warning(
     "file-line-endings",
     source="gitattributes(5): text, eol",
@@ -58,10 +69,11 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
 
     Git for Windows writes CR LF by default. Triton and Python read such files, but the archive has another
     digest than that of a checkout on Linux, so a deployment uploads the models again and replaces the
-    instances. The rule reads the first line of each file, and reports all files in one finding.
+    instances. The rule reads the first line of each file, and reports all files in one finding. It skips
+    servers, where no archive is made.
     """
     found = [path for files in _of_checkout(context).values() for path in files.findings.with_windows_lines]
-    if found:
+    if found and _makes_archives(context):
         files = f" in {len(found)} files" if len(found) > 1 else ""
         message = f"lines end with CR LF{files}, so a checkout on another system may give another archive"
         yield Problem(message, path=found[0], line=1)
@@ -96,6 +108,7 @@ def name_form(context: RepositoryContext) -> Iterator[Problem]:
     models = (name for name in context.folders if name in files and not is_composed(name))
     for path in (*models, *(path for each in files.values() for path in each.findings.not_composed)):
         name = path.rpartition("/")[2]
-        message = f"the name is not in the Unicode form NFC, got {name!a}: in NFC, the archive is another one"
+        message = f"the name is not in the Unicode form NFC, got {name!a}"
+        message += ": in NFC, the archive is another one" if _makes_archives(context) else ""
         hint = f"rename it to {unicodedata.normalize('NFC', name)!a}"
         yield Problem(message, hint=hint, path=path)
