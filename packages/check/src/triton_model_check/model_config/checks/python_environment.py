@@ -258,7 +258,8 @@ def imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
 
 def _missing(model: ModelUnderCheck) -> dict[str, tuple[str, Import]]:
     """The packages that are not known to be installed, each with its first import."""
-    installed, found = _installed(model), {}
+    installed = _installed(model)
+    found: dict[str, tuple[str, Import]] = {}
     for path, each in () if installed is None else _foreign_imports(model):
         package = each.module.partition(".")[0]
         if package not in (installed or ()) and not _is_misspelled(each.module):
