@@ -20,7 +20,9 @@ _SPELLINGS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("replace it by an ASCII character", r"\s", lambda _: " "),
     ("start comments with #", r"\s*//", lambda got: got.replace("//", "#")),
     ("remove the quotes", rf'(["\']){_WORD}\1', lambda got: got[1:-1]),
-    ("couldn't parse", rf'(["\']){_NUMBER}\1', lambda got: got[1:-1]),
+    ("couldn't parse integer", r'(["\'])-?\d+\1', lambda got: got[1:-1]),
+    ("couldn't parse float", rf'(["\']){_NUMBER}\1', lambda got: got[1:-1]),
+    ('expected ":"', "=", lambda _: ":"),
     ('expected "true" or "false"', r'(["\']?)(?i:true|false)\1', lambda got: got.strip("\"'").lower()),
     ("expected string but found", rf"{_WORD}(?=\s)", lambda got: f'"{got}"'),
 )
@@ -47,7 +49,7 @@ def _fix_by_code(fault: TextFault, text: str, offset: int) -> Remedy | None:
     if fault.hint.startswith("write a backslash as"):
         return unsafe(change(offset, offset, "\\"))
     before = re.search(rf"(?m:^|[\s{{;,]){_WORD}(\s*)\Z", text[:offset])
-    if fault.message.endswith('expected ":"') and before:
+    if fault.message.endswith('expected ":"') and before and re.match(r"[\w\"'\[.-]", text[offset:]):
         return safe(change(before.start(1), before.start(1), ":"))
     statements = Locations(text).statements_at(offset) if fault.code == "text-field-twice" else []
     for spans in statements[1:]:
