@@ -51,6 +51,8 @@ def test_fault_with_one_spelling_is_fixed(tmp_path: Path, text: str, fixed: str)
     [
         "max_batch_size: '8.5'",
         "max_batch_size / 8",
+        "max_batch_size",
+        "max_batch_size  # none\n8",
         "name: \u201cm\u201d",
         "input { name: 'x' name: 'y' }",
         "max_batch_size: ${size}",
