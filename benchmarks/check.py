@@ -170,7 +170,7 @@ def check_all(directory: Path, count: int) -> None:
 def synthesize(directory: Path) -> None:
     """What a synth asks of a repository."""
     repository = CachedRepository(ModelRepository.from_directory(directory))
-    assert not repository.check(Target(mode="multi-model")).errors
+    assert not repository.check(Target("sagemaker-multi-model")).errors
     assert repository.identities.keys() == repository.top_level.keys()
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from backports import tarfile
 
 from constructs_triton.cli import main as run_command
-from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
 PROJECT = Path(__file__).parents[1]
@@ -106,9 +106,9 @@ class Recorded:
                 yield self._checked(Path(cases) / name, case)
 
     def _checked(self, path: Path, case: Mapping[str, Any]) -> Checked:
-        mode: Mode = "multi-model" if case.get("mode") == "mme" else "single"
+        platform: Platform = "sagemaker-multi-model" if case.get("mode") == "mme" else "sagemaker"
         model = case.get("default_model")
-        target = Target(mode=mode, gpu_count=0, default_model=model, image_version=self.release)
+        target = Target(platform, gpu_count=0, default_model=model, image_version=self.release)
         report = ModelRepository.from_directory(path).check(target, is_packed=False)
         findings = tuple((each.severity.value, each.code) for each in report.findings)
         cannot_serve = case.get("unusable") or case.get("order_dependent")

@@ -20,7 +20,7 @@ from check_examples import EXAMPLES, Example, Files, code_of, write
 from constructs_triton_core.findings import Verdict
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.rules import Rule
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import PLATFORMS, Target
 from triton_model_check.model_repository import ModelRepository
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -49,17 +49,20 @@ ADVICE = {
     Verdict.LOADS: "read the warnings and what was not checked, and deploy",
 }
 JSON = """
-If something was not checked, the last line says "Triton accepts what was checked" in place of "Triton loads
-it". In a script, use the exit code, or compare `verdict` with `loads`. The JSON has these fields:
+The last line names the version and the target: "Triton 26.07 on a server loads it". If something was not
+checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit code, or compare
+`verdict` with `loads`. The JSON has these fields:
 
 | field | content |
 |---|---|
 | `version` | of the form of this JSON: 1. New fields do not change it |
-| `endpoint` | type of the endpoint that the check is for: `single`, `multi-model` or `none` |
+| `target` | what the check is for, as `--target` has it; `null` if the folder fits no endpoint |
+| `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
 | `findings` | each: `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `place` |
 | `not_checked` | what was not checked, each with the reason |
+| `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
 
 `place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`, `end_line`
@@ -85,9 +88,40 @@ its log has all.
 ## How the verdicts are tested
 
 The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
-send the requests that fail. Four checks have only their source: `target-storage` needs SageMaker,
-`target-plan-of-several-gpus` needs GPUs, `tree-features` needs the FIL backend, and `text-size` is a limit of
-the check itself, which Triton does not have.
+send the requests that fail. Five checks have only their source: `target-storage` needs SageMaker,
+`target-plan-of-several-gpus` needs GPUs, and `tree-features` needs the FIL backend. `text-size` is a limit of
+the check itself, and `ignore-without-reason` a rule about its comments; Triton has neither.
+"""
+CHOICE = """
+## Choose what is reported
+
+`check` takes several paths. The path of a model's folder, or of any file in it, reports this model and the
+models that need it; its whole repository is checked.
+
+- `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a chapter of
+  this page, such as `warmup`. `--statistics` prints how often each code was found.
+- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a
+  line of its own. A finding without a line is at the first line of the file.
+
+```text
+# triton-model-check: ignore[text-placeholder] our start script replaces it
+parameters { key: "path" value { string_value: "${path}" } }
+```
+
+The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be
+ignored. A comment counts wherever the checks run: in an app it does what
+`RepositoryCheck.on(acknowledge=[...])` does, so a model with an ignored error is packed and deployed.
+
+`explain` prints what a code means, and how to fix what it reports. In Python, `check_repository` returns the
+findings:
+
+```python
+from triton_model_check import check_repository
+
+report = check_repository("models", target="server")
+assert [finding.code for finding in report.errors] == []
+```
+
 """
 GROUP_HEAD = """# {title}
 
@@ -96,6 +130,7 @@ fixes it. Files without content are the same before and after the change.
 """
 CHAPTERS = {
     "text": "Syntax of config.pbtxt",
+    "ignore_comments": "Comments that ignore findings",
     "layout": "Folders and versions",
     "files": "All files of a repository",
     "backend": "Backend, platform and shared fields",
@@ -120,6 +155,7 @@ CHAPTERS = {
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
     "target": "Image and instance type",
+    "server": "How a server is started",
 }
 
 
@@ -134,7 +170,7 @@ def render() -> dict[str, str]:
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
-    parts = [HEAD + "".join(verdicts) + JSON]
+    parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
         rows = [
             f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
@@ -160,9 +196,19 @@ def _effect(rule: Rule) -> str:
     return "error" if rule.rejects else "error, cannot be served"
 
 
+def _where(rule: Rule) -> str:
+    """Return for which targets and image versions the rule holds; empty if for all."""
+    targets = "" if rule.platforms == PLATFORMS else ", ".join(f"`{each}`" for each in rule.platforms)
+    first = f"from {rule.since} on" if rule.since else ""
+    last = f"before {rule.before}" if rule.before else ""
+    images = " and ".join(filter(None, (first, last)))
+    parts = (("Targets", targets), ("Images", images))
+    return "".join(f"{name}: {value}. " for name, value in parts if value)
+
+
 def _section(rule: Rule) -> str:
     lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
-    lines.append(f"Severity: {_effect(rule)}. Source: {rule.source}.\n")
+    lines.append(f"Severity: {_effect(rule)}. {_where(rule)}Source: {rule.source}.\n")
     for key, example in EXAMPLES.items():
         if code_of(key) == rule.code:
             lines += _example(example)

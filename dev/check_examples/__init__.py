@@ -18,6 +18,7 @@ from check_examples import (
     onnx,
     python_backend,
     scheduling,
+    servers,
     tensors,
 )
 from check_examples.repositories import Example, Files, write
@@ -34,6 +35,7 @@ EXAMPLES: dict[str, Example] = {
     **onnx.EXAMPLES,
     **ensembles.EXAMPLES,
     **endpoint.EXAMPLES,
+    **servers.EXAMPLES,
     **generation.EXAMPLES,
 }
 

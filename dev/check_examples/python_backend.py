@@ -142,8 +142,8 @@ EXAMPLES: dict[str, Example] = {
     "python-environment-copies": Example(
         {**ENVIRONMENT_HERE, "m/env": packed("bin/activate", size=600 * 10**6)},
         {**ENVIRONMENT_HERE, "m/env": packed("bin/activate", size=600 * 10**6)},
-        Target(mode="multi-model", storage_gb=1),
-        Target(mode="multi-model", storage_gb=30),
+        Target("sagemaker-multi-model", storage_gb=1),
+        Target("sagemaker-multi-model", storage_gb=30),
     ),
     "python-environment-release": Example(
         {**ENVIRONMENT_HERE, "m/env": packed("bin/activate")},
@@ -211,7 +211,7 @@ EXAMPLES: dict[str, Example] = {
     "python-calls-on-multi-model-endpoint": Example(
         _calling('"scale"'),
         _calling('"scale"'),
-        Target(mode="multi-model"),
+        Target("sagemaker-multi-model"),
         fixed_target=Target(default_model="m"),
     ),
     "python-tensor-name": Example(

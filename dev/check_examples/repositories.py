@@ -109,7 +109,7 @@ def graph(failing: str, fixed: str, **models: str) -> Example:
 
 ONE_STEP = pipe(step("a", "X", "Y"))
 SINGLE = Target(default_model="m")
-MULTI = Target(mode="multi-model")
+MULTI = Target("sagemaker-multi-model")
 MAPPED = 'input_map { key: "X" value: "X" }'
 STATE = 'sequence_batching { state [ { input_name: "S" output_name: "T" data_type: TYPE_FP32 dims: [ 1 ] %s } ] }\n'
 START = 'initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] %s }'

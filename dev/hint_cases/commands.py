@@ -143,11 +143,11 @@ def _without(words: list[str], option: str) -> list[str]:
 CASES = (
     # check, config and pack
     Case("chek models", output="0 errors"),
-    Case("check models --endpiont none", output="0 errors"),
-    Case("check models --endpoint mutli-model", output="0 errors"),
+    Case("check models --taget server", output="0 errors"),
+    Case("check models --target kubernets", output="0 errors"),
     Case("check models --instance-type ml.g5.xlarg", output="0 errors"),
     Case("check models --image-version 26.5", output="0 errors"),
-    Case("check models --endpiont none", output="0 errors", program="triton-model-check"),
+    Case("check models --taget docker", output="0 errors", program="triton-model-check"),
     Case("check models --unlike-any", output="usage: constructs-triton check"),
     Case(
         "check modles",

@@ -61,7 +61,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "python-cpu-only-inputs": (config('"true"', '"yes"'),),
     "python-called-model": (file("m/1/model.py", "scaled", "scale"),),
     "python-called-model-unknown": (file("m/1/model.py", "NAMES[0]", '"scale"'),),
-    "python-calls-on-multi-model-endpoint": (endpoint(mode="single", default_model="m"),),
+    "python-calls-on-multi-model-endpoint": (endpoint(platform="sagemaker", default_model="m"),),
     "python-tensor-name": (file("m/1/model.py", '"id"', '"Y"'),),
     "python-tensor-name: input": (file("m/1/model.py", '"image"', '"X"'),),
     "python-import": (

@@ -204,7 +204,8 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     words = ["--checkpoint", checkpoint, "--encoder", encoder, "--environment", environment]
     run_script(EXAMPLE, "build_models.py", *words, *folders, *options)
-    target = Target.of(instance_type="ml.g4dn.4xlarge", image_version="24.09", mode="multi-model")
+    hardware = {"instance_type": "ml.g4dn.4xlarge", "image_version": "24.09"}
+    target = Target.named("sagemaker-multi-model", **hardware)
     models = tmp_path / "models" / SENTENCES
     report = ModelRepository.from_directory(models).check(target)
     assert not report.findings

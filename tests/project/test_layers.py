@@ -52,6 +52,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "artifacts",
         "reporting",
         "cli",
+        "repository_check",
         "__main__",
     ),
     "constructs_triton_functions": (

@@ -95,7 +95,7 @@ def test_models_of_one_archive_share_an_environment(
         archive = pack(placed, placed.closure(name), tmp_path / "packed").path
         with tarfile.open(archive) as tar:
             assert [each for each in tar.getnames() if each.endswith("env.tar")] == expected
-    for target in (Target(mode="multi-model", image_version="26.05"), Target(default_model="x")):
+    for target in (Target("sagemaker-multi-model", image_version="26.05"), Target(default_model="x")):
         assert placed.check(target).findings == ()
 
 

@@ -43,7 +43,7 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert lines[-1] == '1 error, 0 warnings: Triton rejects it on a single-model endpoint of "m"'
+    assert lines[-1] == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
 
 
 MODEL = {"m/1/model.onnx": relu()}
@@ -70,7 +70,7 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
         (
             {"m/1/model.py": IMPORTS, "m/config.pbtxt": PYTHON_CONFIG},
             0,
-            "0 errors, 1 warning: Triton accepts what was checked",
+            "0 errors, 1 warning: Triton on a SageMaker single-model endpoint of",
         ),
         # Escape sequences in a file are not sent to the terminal.
         ({**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"'}, 1, "m/config.pbtxt:1:1: error"),
@@ -94,7 +94,7 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
     assert main(["check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        '0 errors, 0 warnings: Triton accepts what was checked on a single-model endpoint of "m"',
+        '0 errors, 0 warnings: Triton on a SageMaker single-model endpoint of "m" accepts what was checked',
         "  m/1/model.plan: built with TensorRT 10.0.1.6; the image must have the same version, which is not "
         "checked",
     ]
@@ -104,10 +104,19 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
 
 def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has exactly the documented fields."""
-    assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
+    assert main(["check", str(repository), "--target", "sagemaker", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {"version", "endpoint", "default_models", "verdict", "findings", "not_checked"}
+    assert set(document) == {
+        "version",
+        "target",
+        "image_version",
+        "default_models",
+        "verdict",
+        "findings",
+        "not_checked",
+        "ignored",
+    }
     fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
@@ -142,8 +151,8 @@ def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.Ca
         (repository / name / "1").mkdir(parents=True, exist_ok=True)
         (repository / name / "1" / "model.onnx").write_bytes(relu())
         (repository / name / "config.pbtxt").write_text('backend: "onnxruntime"\n', encoding="utf-8")
-    assert main(["check", str(repository), "--endpoint", "multi-model"]) == 0
-    assert main(["check", str(repository), "--endpoint", "multi-model", "--archive"]) == 1
+    assert main(["check", str(repository), "--target", "sagemaker-multi-model"]) == 0
+    assert main(["check", str(repository), "--target", "sagemaker-multi-model", "--archive"]) == 1
     assert "error[sagemaker-archive-order]" in capsys.readouterr().out
 
 
@@ -160,9 +169,14 @@ def test_called_models_are_those_of_all_options(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("options", "field", "value"),
     [
-        (["--endpoint", "single"], "mode", "single"),
-        (["--endpoint", "none"], "mode", "single"),
-        (["--endpoint", "multi-model"], "mode", "multi-model"),
+        (["--target", "sagemaker"], "mode", "single"),
+        (["--target", "server"], "mode", "single"),
+        (["--target", "sagemaker-multi-model"], "mode", "multi-model"),
+        (["--target", "kserve"], "shm_bytes", 64 << 20),
+        (["--target", "docker", "--shm-size", "1g"], "shm_bytes", 1 << 30),
+        (["--backends", "a, b"], "backends", ("a", "b")),
+        (["--load-model", "m", "--load-model", "n"], "load_models", ("m", "n")),
+        (["--model-config-name", "h100"], "model_config_name", "h100"),
         (["--gpus", "4"], "gpu_count", 4),
         (["--gpus", "0"], "gpu_count", 0),
         ([], "gpu_count", None),
@@ -195,7 +209,7 @@ _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
 
-_CLEAN, _SINGLE = "0 errors, 0 warnings: Triton loads it", " on a single-model endpoint of "
+_CLEAN, _ONE = "0 errors, 0 warnings: Triton", "on a SageMaker single-model endpoint"
 _NOT_SERVED = "1 error, 0 warnings: it cannot be served"
 _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
 
@@ -203,23 +217,29 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
 @pytest.mark.parametrize(
     ("files", "options", "summary"),
     [
-        (one(HEAD), (), f'{_CLEAN}{_SINGLE}"m"'),
-        (ensemble(ONE_STEP), (), f'{_CLEAN}{_SINGLE}"pipe"'),
-        (ensemble(ONE_STEP), ("--endpoint", "none"), f"{_CLEAN}; SageMaker's rules were not checked"),
+        (one(HEAD), (), f'{_CLEAN} {_ONE} of "m" loads it'),
+        (ensemble(ONE_STEP), (), f'{_CLEAN} {_ONE} of "pipe" loads it'),
+        (ensemble(ONE_STEP), ("--target", "server"), f"{_CLEAN} 26.07 on a server loads it"),
+        (one(HEAD), ("--target", "kserve"), f"{_CLEAN} 23.05 on KServe loads it"),
+        (
+            one(HEAD),
+            ("--target", "docker", "--image-version", "24.10"),
+            f"{_CLEAN} 24.10 in a container loads it",
+        ),
         (
             ensemble(ONE_STEP),
-            ("--endpoint", "single"),
-            "1 error, 0 warnings: Triton rejects it on a single-model endpoint",
+            ("--target", "sagemaker"),
+            f"1 error, 0 warnings: Triton {_ONE} rejects it",
         ),
-        (_TWO, (), f"{_CLEAN} on a multi-model endpoint"),
+        (_TWO, (), f"{_CLEAN} on a SageMaker multi-model endpoint loads it"),
         (
             {**_TWO, "b/config.pbtxt": HEAD, "b/1/model.py": CLASS + _CALLS},
             (),
-            f'{_CLEAN} on single-model endpoints, one for each of "b" and "m"',
+            f'{_CLEAN} on SageMaker single-model endpoints, one for each of "b" and "m" loads it',
         ),
-        (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED}{_SINGLE}"m"'),
-        (_AT_ROOT, ("--archive",), f"{_CLEAN} on a multi-model endpoint"),
-        (_AT_ROOT, (), _NOT_SERVED),
+        (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED} {_ONE} of "m"'),
+        (_AT_ROOT, ("--archive",), f"{_CLEAN} on a SageMaker multi-model endpoint loads it"),
+        (_AT_ROOT, (), f'{_CLEAN} {_ONE} of "models" loads it'),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
@@ -259,7 +279,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
         (["--gpus", "-1"], "--gpus: must be at least 0, got -1; raise it to 0\n"),
         (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
         (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
-        (["--endpoint", "both"], "--endpoint: must be one of its choices, got 'both'; choose from"),
+        (["--target", "both"], '--target: must be a target, got "both"; use one of'),
     ],
 )
 def test_wrong_options_are_reported(

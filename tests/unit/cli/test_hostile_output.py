@@ -56,7 +56,7 @@ def _repository(root: Path) -> Path:
     "words",
     [
         ["check", "{repository}"],
-        ["check", "{repository}", "--endpoint", "single"],
+        ["check", "{repository}", "--target", "sagemaker"],
         ["pack", "{repository}", "-o", "{out}"],
         ["config", "show", "{repository}"],
         ["config", "show", "{repository}", "--mermaid"],
@@ -64,7 +64,7 @@ def _repository(root: Path) -> Path:
         ["plan", HOSTILE.replace("\n", "")],
         ["invoke", "x", "--input", HOSTILE],
         ["facts", "instance", HOSTILE],
-        ["check", "{repository}", "--endpoint", HOSTILE],
+        ["check", "{repository}", "--target", HOSTILE],
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])

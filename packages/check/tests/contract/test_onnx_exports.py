@@ -108,7 +108,7 @@ def test_configuration_is_compared_with_the_inferred_shape(cases: Path, name: st
     folder = tmp_path / "models" / "m"
     folder.mkdir(parents=True)
     (folder / "1").symlink_to(cases / name)
-    target = Target(mode="single", gpu_count=0, image_version="24.10")
+    target = Target(gpu_count=0, image_version="24.10")
     for wrong_by in (0, 1):
         (folder / "config.pbtxt").write_text(_config(CASES[name]["24.10"], wrong_by))
         report = ModelRepository.from_directory(folder.parent).check(target, is_packed=False)

@@ -22,7 +22,7 @@ from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.schema import new_model_config
-from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_files import describe, onnx_shapes
 from triton_model_check.model_repository import ModelRepository
 
@@ -98,8 +98,8 @@ def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _target(name: str) -> Target:
     case = VERDICTS[name]
-    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
-    return Target(mode=mode, gpu_count=0, default_model=case.get("default_model"), image_version="24.10")
+    platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
+    return Target(platform, gpu_count=0, default_model=case.get("default_model"), image_version="24.10")
 
 
 def _check(cases: Path, name: str) -> Report:

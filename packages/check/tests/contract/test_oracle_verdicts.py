@@ -14,7 +14,7 @@ import pytest
 from check_examples.places import misplaced
 
 from triton_model_check.model_config.report import Report
-from triton_model_check.model_config.target import Mode, Target
+from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle"
@@ -86,8 +86,8 @@ DECIDED = sorted(
 def check(cases: Path, name: str) -> Report:
     """Check a case as the server loaded it: on a machine without GPUs, as one archive."""
     case = VERDICTS[name]
-    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
-    target = Target(mode=mode, gpu_count=0, default_model=case.get("default_model"))
+    platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
+    target = Target(platform, gpu_count=0, default_model=case.get("default_model"))
     return ModelRepository.from_directory(cases / name).check(target, is_packed=False)
 
 
@@ -134,8 +134,8 @@ def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
 def test_repository_that_serves_has_no_error(cases: Path, name: str) -> None:
     """A repository that loads and serves has no error; a TensorRT plan needs a GPU for that."""
     case = VERDICTS[name]
-    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
-    target = Target(mode=mode, gpu_count=1, default_model=case.get("default_model"))
+    platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
+    target = Target(platform, gpu_count=1, default_model=case.get("default_model"))
     assert ModelRepository.from_directory(cases / name).check(target, is_packed=False).errors == ()
 
 

@@ -118,16 +118,16 @@ def test_shared_memory_counts_instances_on_each_gpu(
 
 
 @pytest.mark.parametrize(
-    ("mode", "megabytes", "fits"),
+    ("platform", "megabytes", "fits"),
     [
-        ("multi-model", (600, 900), True),
-        ("multi-model", (100, 1001), False),
-        ("single", (600, 390), True),
-        ("single", (600, 410), False),
+        ("sagemaker-multi-model", (600, 900), True),
+        ("sagemaker-multi-model", (100, 1001), False),
+        ("sagemaker", (600, 390), True),
+        ("sagemaker", (600, 410), False),
     ],
 )
 def test_storage_holds_the_largest_model_or_all(
-    mode: Any, megabytes: tuple[int, int], fits: bool, tmp_path: Path
+    platform: Any, megabytes: tuple[int, int], fits: bool, tmp_path: Path
 ) -> None:
     """On a multi-model endpoint each model has to fit for itself, otherwise all of them together."""
     files = {f"{name}/{file}": text for name in "ab" for file, text in MODEL.items()}
@@ -135,7 +135,7 @@ def test_storage_holds_the_largest_model_or_all(
     for name, size in zip("ab", megabytes, strict=True):
         with (root / name / "1" / "weights.bin").open("wb") as weights:
             weights.truncate(size * 10**6)
-    report = ModelRepository.from_directory(root).check(Target(mode=mode, storage_gb=1))
+    report = ModelRepository.from_directory(root).check(Target(platform, storage_gb=1))
     assert ("target-storage" not in {finding.code for finding in report.findings}) is fits
 
 

@@ -195,7 +195,7 @@ def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], t
 
 @pytest.mark.parametrize(
     ("target", "is_left_out"),
-    [(Target(default_model="pipe"), False), (Target(mode="multi-model"), True), (None, False)],
+    [(Target(default_model="pipe"), False), (Target("sagemaker-multi-model"), True), (None, False)],
 )
 def test_environment_of_another_model(target: Target | None, is_left_out: bool, tmp_path: Path) -> None:
     """An archive contains the folders of an ensemble, but not those of unrelated models."""

@@ -56,7 +56,7 @@ def test_finding_of_every_rule_has_a_place_in_a_file(key: str, tmp_path: Path) -
 )
 def test_range_is_what_is_wrong(files: Files, code: str, shown: str, tmp_path: Path) -> None:
     """The range of a finding is the text that has to change."""
-    report = ModelRepository.from_directory(write(files, tmp_path)).check(front_end=False, is_packed=False)
+    report = ModelRepository.from_directory(write(files, tmp_path)).check(is_packed=False)
     (place,) = [each.place for each in report.findings if each.code == code]
     assert place is not None
     lines = (tmp_path / place.file).read_text(encoding="utf-8").split("\n")

@@ -72,7 +72,7 @@ def test_model_can_be_served_alone(tmp_path: Path) -> None:
     assert ModelRepository.from_directory(path).top_level_models() == ["both", "other"]
     repository = ModelRepository.from_directory(path, also_served=["caller"])
     assert repository.top_level_models() == ["both", "caller", "other"]
-    assert not repository.check(Target(mode="multi-model")).findings
+    assert not repository.check(Target("sagemaker-multi-model")).findings
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,6 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     """There a configuration may have any name; in a single-model endpoint it must have its folder's name."""
     config = 'name: "nlp"\nbackend: "onnxruntime"\n'
     repository = make(tmp_path, {"roberta/config.pbtxt": config, "roberta/1/model.onnx": relu()})
-    assert repository.check(Target(mode="multi-model")).findings == ()
+    assert repository.check(Target("sagemaker-multi-model")).findings == ()
     errors = repository.check(Target(default_model="roberta")).errors
     assert [error.code for error in errors] == ["layout-name-differs"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.visible_text import visible, visible_lines
 
-__all__ = ["Finding", "Place", "Severity", "Verdict", "format_findings"]
+__all__ = ["Edit", "Finding", "Fix", "Place", "Severity", "Verdict", "format_findings"]
 
 
 class Severity(StrEnum):
@@ -36,6 +36,22 @@ class Place(NamedTuple):
     end_column: int
 
 
+class Edit(NamedTuple):
+    """Replace the characters of a file from ``start`` to before ``end``; both count from 0."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+class Fix(NamedTuple):
+    """The edits that remove a finding. ``is_safe``: no other spelling can have been meant."""
+
+    is_safe: bool
+    edits: tuple[Edit, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One mistake: where it is, what is wrong, and how to fix it.
@@ -56,6 +72,7 @@ class Finding:
         column: Column of the line, from 1; ``None`` if the finding has no place in a file.
         rejects: Whether Triton refuses to load the model because of it; only of errors in model repositories.
         place: Where to show it. Each finding of a model repository has one, also if it has no line.
+        fix: What ``--fix`` or ``--unsafe-fixes`` changes; ``None`` if only a person can fix it.
     """
 
     code: str
@@ -68,6 +85,7 @@ class Finding:
     column: int | None = None
     rejects: bool = False
     place: Place | None = None
+    fix: Fix | None = None
 
     @property
     def location(self) -> str:
@@ -88,8 +106,11 @@ class Finding:
         """Return what commands print with ``--json``."""
         values = asdict(self)
         del values["rejects"]  # the verdict on the whole repository is beside the findings
-        del values["place"]
-        return values if self.place is None else {**values, "place": self.place._asdict()}
+        del values["place"], values["fix"]
+        if self.place is None:
+            return values
+        fix = self.fix and {"safe": self.fix.is_safe, "edits": [*map(Edit._asdict, self.fix.edits)]}
+        return {**values, "place": self.place._asdict(), "fix": fix}
 
 
 class Verdict(StrEnum):

@@ -6,112 +6,142 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.placement import find_environments, with_environments
 from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
+from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import Platform, Target
+from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
 
 _MISSING_IMPORT = "python-import-missing"
-_ENDPOINTS = {"single": "single-model endpoint", "multi-model": "multi-model endpoint"}
+_DERIVED = "SageMaker: multi-model for several models that do not need each other, else single"
 
 
 class Checked(NamedTuple):
-    """A report, the type of the endpoint that it is for, and the default model of each such endpoint."""
+    """A report, the target that it is for, and the default model of each single-model endpoint.
+
+    ``target`` is ``None`` if the layout of the folder fits none.
+    """
 
     report: Report
-    endpoint: str
+    target: Target | None
     default_models: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
-        """The endpoint in words."""
+        """The target in words, such as ``on a server``."""
         names = quoted(self.default_models)
-        if self.endpoint == "none":
-            return "" if self.report.errors else "; SageMaker's rules were not checked"
+        if self.target is None:
+            return ""
         if len(self.default_models) > 1:
-            return f" on single-model endpoints, one for each of {names}"
-        return f" on a {_ENDPOINTS[self.endpoint]}" + (f" of {names}" if self.default_models else "")
+            return f" on SageMaker single-model endpoints, one for each of {names}"
+        return f" {self.target.place}" + (f" of {names}" if self.default_models else "")
+
+    @property
+    def subject(self) -> str:
+        """The server in words, such as ``Triton 26.07 on a server``."""
+        version = self.target and self.target.image_version
+        return f"Triton {version}{self.where}" if version else f"Triton{self.where}"
 
 
-def check_for_target(arguments: argparse.Namespace) -> Checked:
+def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | None) -> None:
+    """Declare where the models run; ``default`` is ``None`` for the type of SageMaker endpoint that fits."""
+    parser.set_defaults(default_target=default)
+    for name, option in OPTIONS.items():
+        if "help" in option:
+            text = option["help"].format(default=default or _DERIVED)
+            more = {"action": "append"} if name == "load-model" else {"type": TYPES.get(name)}
+            parser.add_argument(f"--{name}", metavar=option["metavar"], help=text, **more)
+
+
+def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    repository = KeptRepository.from_directory(path, calls=called_models(arguments))
+    placed, problem = place_environments(repository, local_files=not arguments.no_files)
+    checked = _check_repository(placed, arguments, settings)
+    return checked._replace(report=without_imports(checked.report, repository, problem))
+
+
+def place_environments(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
+    """Return the repository with its environments, or why it is without them, else ``""``."""
+    if not local_files:
+        return repository, ""
     try:
-        placed = repository if arguments.no_files else with_environments(repository)
+        return with_environments(repository), ""
     except EnvironmentNotBuiltError as error:
-        return _without_imports(_check_repository(repository, arguments), repository, str(error))
-    return _check_repository(placed, arguments)
+        return repository, str(error)
 
 
-def _without_imports(checked: Checked, repository: ModelRepository, problem: str) -> Checked:
+def without_imports(report: Report, repository: ModelRepository, problem: str) -> Report:
     """Return what was found without missing imports of models whose environment was not built here."""
-    models, report = find_environments(repository), checked.report
+    if not problem:
+        return report
+    models = find_environments(repository)
     kept = [
         each
         for each in report.findings
         if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
     ]
     not_checked = (*report.not_checked, f"not checked: {problem}")
-    return checked._replace(report=replace(report, findings=tuple(kept), not_checked=not_checked))
+    return replace(report, findings=tuple(kept), not_checked=not_checked)
 
 
-def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> Checked:
-    target = _target(arguments)
+def _check_repository(
+    repository: ModelRepository, arguments: argparse.Namespace, settings: Settings
+) -> Checked:
+    target, is_derived = _target(arguments, settings)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
-    if arguments.endpoint == "none":
-        return Checked(check(target, front_end=False), "none")
-    if arguments.endpoint == "multi-model":
-        return Checked(check(replace(target, mode="multi-model")), "multi-model")
-    if arguments.endpoint == "single" or arguments.default_model is not None:
-        given = () if arguments.default_model is None else (arguments.default_model,)
-        return Checked(check(target), "single", given)
-    return _check_derived(repository, check, target, is_archive=arguments.archive)
+    if is_derived:
+        return _check_derived(repository, check, target, is_archive=arguments.archive)
+    is_named = target.platform == "sagemaker" and target.default_model is not None
+    return Checked(check(target), target, (str(target.default_model),) if is_named else ())
 
 
-def _target(arguments: argparse.Namespace) -> Target:
-    target = Target(
-        gpu_count=arguments.gpus,
-        image_version=arguments.image_version,
-        default_model=arguments.default_model,
-        local_files=not arguments.no_files,
-    )
-    if arguments.instance_type is None:
-        return target
-    instance = InstanceType.of(arguments.instance_type)
-    return replace(
-        target,
-        gpu_count=instance.gpus if arguments.gpus is None else arguments.gpus,
-        gpu_memory_mib=instance.gpu_memory_mib,
-        gpu_model=instance.gpu_model,
-        compute_capability=instance.compute_capability,
-        memory_gib=instance.memory_gib,
-        storage_gb=instance.local_storage_gb or None,
-    )
+def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
+    """The target of the arguments and the settings, and whether the type of its endpoint is derived."""
+    platform = arguments.target or settings.target
+    if platform is None and arguments.default_model is not None:
+        platform = "sagemaker"
+    platform = platform or arguments.default_target
+    return Target.named(platform or "sagemaker", **_known(arguments, settings)), platform is None
+
+
+def _known(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """What the arguments, or else the settings, say of the target; ``None`` is unknown."""
+    known: dict[str, Any] = {"local_files": not arguments.no_files, "default_model": arguments.default_model}
+    for option, each in OPTIONS.items():
+        name = option.replace("-", "_")
+        if "field" in each:
+            given = getattr(arguments, name)
+            known[each["field"]] = getattr(settings, name) if given is None else given
+    for field in ("backends", "load_models"):
+        known[field] = tuple(known[field] or ())
+    return known
 
 
 def _check_derived(
     repository: ModelRepository, check: Callable[..., Report], target: Target, *, is_archive: bool
 ) -> Checked:
-    """Check for the endpoint that the folder fits.
+    """Check for the SageMaker endpoint that the folder fits.
 
     Several models that do not need each other fit a multi-model endpoint, unless only an endpoint for each of
     them can serve them all.
     """
-    names = repository.top_level_models()
+    names, multi_model = repository.top_level_models(), replace(target, platform="sagemaker-multi-model")
     if repository.root_model is not None and is_archive:
-        return Checked(check(replace(target, mode="multi-model")), "multi-model")
+        return Checked(check(multi_model), multi_model)
     if repository.root_model is not None or not names:  # the layout is wrong
-        return Checked(check(target, front_end=False), "none")
+        return Checked(check(replace(target, platform="server")), None)
     if len(names) == 1:
-        return Checked(check(replace(target, default_model=names[0])), "single", (names[0],))
-    together = Checked(check(replace(target, mode="multi-model")), "multi-model")
+        return Checked(check(replace(target, default_model=names[0])), target, (names[0],))
+    together = Checked(check(multi_model), multi_model)
     if together.report.errors:
         alone = _check_each(repository, check, target, names)
         if len(alone.report.errors) < len(together.report.errors):
@@ -129,5 +159,6 @@ def _check_each(
         own = {".", *repository.closure(name)}
         findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    merged = Report(str(repository.path), tuple(findings), tuple(not_checked))
-    return Checked(merged, "single", tuple(names))
+    ignored = dict.fromkeys(each for report in reports.values() for each in report.ignored)
+    merged = Report(str(repository.path), tuple(findings), tuple(not_checked), tuple(ignored))
+    return Checked(merged, target, tuple(names))

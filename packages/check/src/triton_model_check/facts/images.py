@@ -164,6 +164,21 @@ def newest_with(backend: str) -> str:
     raise FactNotFoundError(f'backend: no image of AWS has it, got "{backend}"; use your own image')
 
 
+def newest_release() -> str:
+    """Return the newest release of which NVIDIA has published images, which is often newer than AWS's."""
+    return str(load("targets")["newest_release"])
+
+
+def last_release_with(backend: str) -> str:
+    """Return the last release whose images from NVIDIA have a backend that later ones do not have."""
+    return str(load("targets")["last_with"].get(backend, newest_with(backend)))
+
+
+def python_instance_bytes(version: str) -> int:
+    """Return the shared memory that each instance of a Python model takes at its start, in bytes."""
+    return int(_in_force(load("targets")["python_instance_bytes"], version))
+
+
 def repository_name() -> str:
     """Return the name of the ECR repository, which is the same in every account."""
     return str(load("images")["repository"])

@@ -17,13 +17,16 @@ from triton_model_check.model_config.locations import FieldPath, Locations, Rang
 from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+from triton_model_check.untrusted.elsewhere import note_path
 
-__all__ = ["CONFIG_FILE", "ModelFolder"]
+__all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
 CONFIG_FILE = "config.pbtxt"
+CONFIGS = "configs"
+"""The folder of the configurations that ``--model-config-name`` chooses."""
 HEAD_BYTES = 1024
 """The length of a file's beginning that checks of all files read."""
-_NO_VERSIONS = frozenset({"warmup", "initial_state", "configs"})
+_NO_VERSIONS = frozenset({"warmup", "initial_state", CONFIGS})
 _STOLL = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _INT64 = range(-(2**63), 2**63)
 # These load with an empty version directory: they have no file, or a parameter names it.
@@ -40,10 +43,14 @@ class ModelFolder:
         directory: Folder on disk.
         path: Folder relative to the repository in POSIX form, or ``"."`` if the root of the repository is the
             model. Default: the name.
+        config_name: Name of the file in ``configs`` that replaces ``config.pbtxt`` if it exists.
     """
 
-    def __init__(self, name: str, directory: str | Path, path: str | None = None) -> None:
+    def __init__(
+        self, name: str, directory: str | Path, path: str | None = None, config_name: str | None = None
+    ) -> None:
         self.name = name
+        self._config_name = config_name
         self._directory = os.fspath(directory)
         self.path = name if path is None else path
         self._environments: dict[tuple[str, ...], PackedEnvironment] = {}
@@ -53,7 +60,7 @@ class ModelFolder:
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
 
-    @property
+    @cached_property
     def directory(self) -> Path:
         """The folder on disk."""
         return Path(self._directory)
@@ -61,7 +68,18 @@ class ModelFolder:
     @property
     def config_path(self) -> str:
         """``config.pbtxt`` relative to the repository, whether or not it exists."""
-        return self.relative(CONFIG_FILE)
+        return self.relative(*self.config_parts)
+
+    @cached_property
+    def config_parts(self) -> tuple[str, ...]:
+        """The file of the configuration in the folder: ``config.pbtxt``, or that of the chosen name."""
+        chosen = f"{self._config_name}.pbtxt"
+        is_there = self._config_name is not None and self.list(CONFIGS).get(chosen) is False
+        return (CONFIGS, chosen) if is_there else (CONFIG_FILE,)
+
+    def with_config_name(self, name: str | None) -> ModelFolder:
+        """Return the folder as a server with ``--model-config-name`` reads it."""
+        return self if name is None else ModelFolder(self.name, self._directory, self.path, name)
 
     def relative(self, *parts: str) -> str:
         """Return a path inside the folder, relative to the repository."""
@@ -72,6 +90,12 @@ class ModelFolder:
         """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
         return self.list()
 
+    def _at(self, *parts: str) -> str:
+        """The path of a file or folder; with a ``..`` it may be that of another model, or outside."""
+        path = os.path.join(self._directory, *parts)
+        note_path(path, path[len(self._directory) :])
+        return path
+
     def list(self, *parts: str) -> dict[str, bool]:
         """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
         return {name: bool(is_folder) for name, is_folder in self._content_of(*parts).items()}
@@ -80,7 +104,7 @@ class ModelFolder:
         """The names in a sub-folder; whether each is a directory, or ``None`` if it is no file either."""
         if parts not in self._content:
             try:
-                with os.scandir(os.path.join(self._directory, *parts)) as entries:
+                with os.scandir(self._at(*parts)) as entries:
                     found = {
                         each.name: is_directory(each) or (False if _is_file(each) else None)
                         for each in entries
@@ -92,7 +116,7 @@ class ModelFolder:
 
     def size_of(self, *parts: str) -> int | None:
         """Return the size of a file in bytes, or ``None`` if it does not exist."""
-        path = os.path.join(self._directory, *parts)
+        path = self._at(*parts)
         try:
             return os.path.getsize(path) if os.path.isfile(path) else None
         except (OSError, ValueError):
@@ -101,7 +125,7 @@ class ModelFolder:
     def read(self, *parts: str) -> bytes | None:
         """Return the content of a text file, or ``None`` if it cannot be read or is larger than 1 MiB."""
         try:
-            content = read_regular(os.path.join(self._directory, *parts), MAX_TEXT_BYTES)
+            content = read_regular(self._at(*parts), MAX_TEXT_BYTES)
         except (OSError, ValueError):
             return None
         self._heads[parts] = content[:HEAD_BYTES]
@@ -113,7 +137,7 @@ class ModelFolder:
         It is empty if the file cannot be read, or is not ``smaller_than`` that many bytes.
         """
         if parts not in self._heads:
-            path, content = os.path.join(self._directory, *parts), b""
+            path, content = self._at(*parts), b""
             with suppress(OSError, ValueError):
                 if smaller_than is None or os.stat(path).st_size < smaller_than:  # noqa: PTH116 - as above
                     with open_regular(path) as file:
@@ -133,12 +157,12 @@ class ModelFolder:
 
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
-        return os.path.exists(os.path.join(self._directory, *parts))
+        return os.path.exists(self._at(*parts))
 
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""
         if parts not in self._environments:
-            self._environments[parts] = read_environment(os.path.join(self._directory, *parts))
+            self._environments[parts] = read_environment(self._at(*parts))
         return self._environments[parts]
 
     # --- versions ---------------------------------------------------------------------------------------
@@ -189,7 +213,7 @@ class ModelFolder:
     @property
     def has_config(self) -> bool:
         """Whether there is a ``config.pbtxt``, which some backends do not need."""
-        return CONFIG_FILE in self.entries
+        return CONFIG_FILE in self.entries or len(self.config_parts) > 1
 
     @cached_property
     def special_files(self) -> dict[str, str]:
@@ -209,19 +233,19 @@ class ModelFolder:
 
     def _mode(self, path: str) -> int:
         try:
-            return os.stat(os.path.join(self._directory, path)).st_mode  # noqa: PTH116 - as above
+            return os.stat(self._at(path)).st_mode  # noqa: PTH116 - as above
         except OSError:  # a broken link
             return 0
 
     @cached_property
     def config_text(self) -> str | None:
         """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
-        content = self.read(CONFIG_FILE)
+        content = self.read(*self.config_parts)
         return None if content is None else decode(content)
 
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
-        if (self.size_of(CONFIG_FILE) or 0) > MAX_TEXT_BYTES:
+        if (self.size_of(*self.config_parts) or 0) > MAX_TEXT_BYTES:
             return None, size_fault()
         if self.config_text is None:
             return None, None

@@ -78,6 +78,16 @@ class Locations:
         _, spans, is_exact = self._look_up(path)
         return spans if is_exact else None
 
+    def statements_at(self, offset: int) -> list[FieldSpans]:
+        """Return all statements of the field of which a value begins at an offset."""
+        blocks = [self._root]
+        while blocks:
+            for field in blocks.pop().values():
+                if any(each.value[0] == offset for each in field.statements):
+                    return field.statements
+                blocks += [value.block for value in field.values if value.block]
+        return []
+
     def _place(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self._lines, offset)
         return line, offset - self._lines[line - 1] + 1

@@ -39,8 +39,6 @@ class RepositoryContext:
         The models that the endpoint loads, and those that it loads by name and not only as a step.
     ``archives``
         The archives of a multi-model endpoint.
-    ``front_end``
-        Whether the rules of SageMaker's front end apply.
     ``is_packed``
         Whether packing makes the archives, which leaves out stray files.
     ``is_archive``
@@ -60,7 +58,6 @@ class RepositoryContext:
     loaded: frozenset[str]
     served: tuple[str, ...]
     archives: tuple[ArchiveContent, ...] = ()
-    front_end: bool = True
     is_packed: bool = True
     is_archive: bool = False
     complete_bytes: int | None = None

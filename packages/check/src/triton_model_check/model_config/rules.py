@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.findings import Severity
+from triton_model_check.model_config import fixing
+from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
+from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 
 Scope = Literal[
     "model",
@@ -24,17 +29,18 @@ Scope = Literal[
     "vllm",
     "tensorrtllm",
     "repository",
+    "comment",
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
 ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
-as a whole."""
+as a whole; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):
     """One thing that is wrong.
 
     ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule.
+    replaces the hint of the rule. ``fix`` changes the file in which the problem is.
     """
 
     message: str
@@ -43,10 +49,11 @@ class Problem(NamedTuple):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    fix: Remedy | None = None
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,10 @@ class Rule:
 
     ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
     beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
-    if one of these fields of the configuration is set; empty means always.
+    if one of these fields of the configuration is set; empty means always. ``platforms``: where the rule
+    holds. ``since``, ``before``: the first image version for which it holds, and the first one for which it
+    does not; a rule with one of them is skipped if the version is not known. ``server_hint``: the hint where
+    ``hint`` is about SageMaker.
     """
 
     code: str
@@ -66,6 +76,10 @@ class Rule:
     rejects: bool
     needs_files: bool
     when: tuple[str, ...]
+    platforms: tuple[Platform, ...]
+    since: str | None
+    before: str | None
+    server_hint: str
     function: RuleFunction
 
     @property
@@ -83,9 +97,31 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def hint_for(self, problem: Problem) -> str:
-        """The hint of a problem: its own, or the rule's."""
-        return self.hint if problem.hint is None else problem.hint
+    def holds_for(self, target: Target) -> bool:
+        """Whether the rule holds for a target: its platform, its image and the files that are there."""
+        version = target.image_version
+        if target.platform not in self.platforms or (self.needs_files and not target.local_files):
+            return False
+        if version is None:
+            return self.since is None and self.before is None
+        return (self.since or "") <= version < (self.before or "~")  # YY.MM sorts as a string
+
+    def hint_for(self, problem: Problem, target: Target) -> str:
+        """The hint of a problem on a target: its own, or the rule's."""
+        if problem.hint is not None:
+            return problem.hint
+        return self.hint if target.is_sagemaker or not self.server_hint else self.server_hint
+
+    @property
+    def fix_reason(self) -> str | None:
+        """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
+        return _reasons_against_fixes().get(self.code)
+
+
+@cache
+def _reasons_against_fixes() -> dict[str, str]:
+    content = resources.files(fixing).joinpath("reasons.json").read_text(encoding="utf-8")
+    return {code: reason for reason, codes in json.loads(content).items() for code in codes}
 
 
 RULES: dict[str, Rule] = {}
@@ -102,6 +138,10 @@ def rule(
     rejects: bool | None = None,
     needs_files: bool = False,
     when: tuple[str, ...] = (),
+    platforms: tuple[Platform, ...] = PLATFORMS,
+    since: str | None = None,
+    before: str | None = None,
+    server_hint: str = "",
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as the rule ``code``.
 
@@ -112,7 +152,10 @@ def rule(
         if code in RULES:
             raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
         server_rejects = severity is Severity.ERROR if rejects is None else rejects
-        RULES[code] = Rule(code, severity, scope, source, hint, server_rejects, needs_files, when, function)
+        RULES[code] = Rule(
+            *(code, severity, scope, source, hint, server_rejects, needs_files, when),
+            *(platforms, since, before, server_hint, function),
+        )
         return function
 
     return register

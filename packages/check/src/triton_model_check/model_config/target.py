@@ -1,20 +1,60 @@
-"""The endpoint that a model repository is checked for: machine, image and mode.
+"""Where a model repository will run: platform, machine and image.
 
 It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
-checks that depend on it are skipped. With ``Target()`` nothing is known except that the endpoint has a single
-model.
+checks that depend on it are skipped. With ``Target()`` nothing is known except that SageMaker runs the
+repository on a single-model endpoint.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.images import newest_release
+from triton_model_check.facts.published import load
 
-__all__ = ["Mode", "Target"]
+__all__ = [
+    "ALL_MODELS",
+    "PLATFORMS",
+    "SAGEMAKER",
+    "SERVERS",
+    "Platform",
+    "Target",
+    "read_platform",
+    "read_size",
+]
 
 Mode = Literal["single", "multi-model"]
+Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
+SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes")
+"""The platforms where Triton alone decides what loads."""
+SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
+"""The platforms where SageMaker's front end decides too."""
+PLATFORMS = SERVERS + SAGEMAKER
+ALL_MODELS = "*"
+"""What ``--load-model`` has for all models."""
+_SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
+
+
+def read_platform(place: str, text: str) -> Platform:
+    """Return the platform of a name; ``place`` begins the message of the error."""
+    for each in PLATFORMS:
+        if text == each:
+            return each
+    hint = did_you_mean(text, PLATFORMS, f"use one of {quoted(PLATFORMS)}")
+    raise InvalidValueError(f'{place}: must be a target, got "{text}"; {hint}')
+
+
+def read_size(place: str, text: str) -> int:
+    """Return the bytes of a size as Docker and Kubernetes write it: ``256m``, ``1g`` or ``1Gi``."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise InvalidValueError(f'{place}: must be a size, got "{text}"; write for example 256m or 1g')
+    return int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
 
 
 class ArchiveContent(NamedTuple):
@@ -30,11 +70,13 @@ class ArchiveContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The endpoint that will run a model repository.
+    """The place that will run a model repository.
 
-    ``mode``
-        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: one archive for each
-        model, loaded by name on its first request.
+    ``platform``
+        ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a container of
+        one of these. ``"sagemaker"``: a single-model endpoint with one archive, unpacked into
+        ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model, loaded by name on its
+        first request.
     ``gpu_count``
         Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
@@ -72,9 +114,17 @@ class Target:
         Value of ``PYTHONPATH`` in the containers, if it is set.
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
+    ``shm_bytes``
+        Size of ``/dev/shm`` of the container, in bytes; not for SageMaker.
+    ``backends``
+        Names of the backends that the server has besides those of the image.
+    ``model_config_name``
+        Name of the files in ``configs`` that replace ``config.pbtxt``, as ``--model-config-name`` has it.
+    ``load_models``
+        The only models that the server loads, as ``--load-model`` has them; empty means all.
     """
 
-    mode: Mode = "single"
+    platform: Platform = "sagemaker"
     gpu_count: int | None = None
     gpu_memory_mib: int | None = None
     memory_gib: float | None = None
@@ -93,35 +143,42 @@ class Target:
     gpu_model: str | None = None
     compute_capability: str | None = None
     gpus: tuple[tuple[str | None, str | None], ...] = ()
+    shm_bytes: int | None = None
+    backends: tuple[str, ...] = ()
+    model_config_name: str | None = None
+    load_models: tuple[str, ...] = ()
+
+    @property
+    def is_sagemaker(self) -> bool:
+        """Whether the rules of SageMaker's front end apply."""
+        return self.platform in SAGEMAKER
+
+    @property
+    def mode(self) -> Mode:
+        """Whether a SageMaker endpoint has one archive, or one for each model."""
+        return "multi-model" if self.platform == "sagemaker-multi-model" else "single"
+
+    @property
+    def place(self) -> str:
+        """The platform in words, such as ``on a server``."""
+        return str(load("targets")["places"][self.platform])
 
     @classmethod
-    def of(
-        cls,
-        *,
-        instance_type: InstanceType | str,
-        image_version: str | None = None,
-        mode: Mode = "single",
-        default_model: str | None = None,
-        volume_size_gb: int | None = None,
-        local_files: bool = True,
-    ) -> Target:
-        """Return a target with the published hardware of an instance type.
+    def named(cls, platform: Platform, *, instance_type: str | None = None, **known: Any) -> Target:
+        """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
 
-        ``volume_size_gb`` is the EBS volume of an instance type without local NVMe storage.
+        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is NVIDIA's
+        newest one, unless the platform has a default. ``instance_type`` adds its published hardware.
 
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.
         """
-        instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
-        return cls(
-            mode=mode,
-            gpu_count=instance.gpus,
-            gpu_memory_mib=instance.gpu_memory_mib,
-            memory_gib=instance.memory_gib,
-            storage_gb=instance.local_storage_gb or volume_size_gb,
-            image_version=image_version,
-            default_model=default_model,
-            local_files=local_files,
-            gpu_model=instance.gpu_model,
-            compute_capability=instance.compute_capability,
-        )
+        assumed: dict[str, Any] = {} if platform in SAGEMAKER else {"image_version": newest_release()}
+        assumed |= load("targets")["assumed"].get(platform, {})
+        if instance_type is not None:
+            instance = InstanceType.of(instance_type)
+            fields = ("gpu_memory_mib", "gpu_model", "compute_capability", "memory_gib")
+            assumed |= {field: getattr(instance, field) for field in fields}
+            assumed |= {"gpu_count": instance.gpus, "storage_gb": instance.local_storage_gb or None}
+        given = {field: value for field, value in known.items() if value is not None}
+        return cls(**{"platform": platform, **assumed, **given})

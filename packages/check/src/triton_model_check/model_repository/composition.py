@@ -71,9 +71,12 @@ class Composition:
         found = {name: find_calls(folder, declared.get(name)) for name, folder in self._models.items()}
         return {name: calls for name, calls in found.items() if calls.models or calls.unknown}
 
-    def closure(self, names: Iterable[str]) -> list[str]:
-        """Return models with all models that they need, at any depth, in alphabetical order."""
-        return sorted(self._reach(names, with_calls=True))
+    def closure(self, names: Iterable[str], *, with_calls: bool = True) -> list[str]:
+        """Return models with all models that they need, at any depth, in alphabetical order.
+
+        Without calls, only the steps of ensembles are needed.
+        """
+        return sorted(self._reach(names, with_calls=with_calls))
 
     def loaded_by_name(self, name: str) -> list[str]:
         """Return the models that a server must load besides ``name``: those that are called.

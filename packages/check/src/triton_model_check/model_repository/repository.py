@@ -18,10 +18,11 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.packing.packed_files import PackedFiles
 from triton_model_check.model_config.places import with_places
-from triton_model_check.model_config.target import ArchiveContent, Target
+from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
+from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
@@ -223,43 +224,41 @@ class ModelRepository:
         """
         return self._composition.top_level()
 
+    @rare_collections()
     def check(
         self,
         target: Target | None = None,
         *,
         is_packed: bool = True,
-        front_end: bool | None = None,
         is_archive: bool = False,
     ) -> Report:
-        """Return every finding for the endpoint that ``target`` describes. No model code runs.
+        """Return every finding for the place that ``target`` describes. No model code runs.
 
-        ``front_end``
-            Whether SageMaker's rules apply in addition to Triton's. Default: only with a ``target``.
         ``is_packed``
             Whether to check the archives that packing would create. ``False`` checks the folder as it is, as
             the content of one archive if it contains one served model. Default: ``True``.
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
         ``target``
-            The endpoint. Default: only rules that hold for every endpoint.
+            Where the models run. Default: a server whose image is not known.
         """
         from triton_model_check.model_config.check_run import RepositoryContext, run_checks
 
-        front_end = target is not None if front_end is None else front_end
-        endpoint, is_packed = target or Target(), is_packed and not is_archive
-        models = self._models_for(endpoint, front_end)
+        target, is_packed = target or Target("server"), is_packed and not is_archive
+        models = self._models_for(target)
         composition = self._composition if models == self.models else Composition(models, self.composition)
-        served = self._served(endpoint, models) if front_end else tuple(models)
+        served = self._served(target, models)
         context = RepositoryContext(
             folders=models,
             directories=self._directories,
             root=self.root_model,
-            target=endpoint,
-            loaded=frozenset(composition.closure(served)),
+            target=target,
+            loaded=frozenset(composition.closure(served, with_calls=not target.load_models)),
             served=served,
-            archives=self._archives(served, composition, is_packed, is_archive) if front_end else (),
+            archives=self._archives(served, composition, is_packed, is_archive)
+            if target.is_sagemaker
+            else (),
             calls=composition.calls,
-            front_end=front_end,
             is_packed=is_packed,
             is_archive=is_archive,
             complete_bytes=self._complete_bytes,
@@ -292,18 +291,24 @@ class ModelRepository:
         fixed = {model.path for model in self.models.values() if model.versions_to_create}
         return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
 
-    def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
-        """The models that the endpoint can load: only the one at the root, if any, and the default model."""
-        is_root_alone = target.mode == "multi-model" if front_end else not self.models
+    def _models_for(self, target: Target) -> dict[str, ModelFolder]:
+        """The models that the target can load: only the one at the root, if any, and the default model."""
+        is_root_alone = target.mode == "multi-model" if target.is_sagemaker else not self.models
         if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}
-        models = dict(self.models)
+        name = target.model_config_name
+        models = {each: folder.with_config_name(name) for each, folder in self.models.items()}
         default = target.default_model
         if default is not None and default not in models and default in self._directories:
             models[default] = ModelFolder(default, self.path / default)
         return models
 
     def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        if not target.is_sagemaker:
+            wanted = target.load_models
+            if not wanted or ALL_MODELS in wanted:
+                return tuple(models)
+            return tuple(self.model(name).name for name in wanted)
         if target.mode == "single" and target.default_model in models:
             return (str(target.default_model),)
         if target.mode == "multi-model" and self.root_model is None:

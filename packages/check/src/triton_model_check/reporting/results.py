@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
@@ -27,20 +28,47 @@ class Result:
 
     Args:
         report: The findings, and the folder.
-        where: What follows the verdict in the last line, such as the endpoint in words.
+        subject: The server in words, such as ``Triton 26.07 on a server``.
+        where: The target in words, such as ``on a server``.
         details: What JSON has of the target.
         answers: What a server says of each model. Default: none was asked.
+        is_counted: Whether a reader wants to know how often each code was found.
+        is_moved: Whether the paths of the findings count from the working folder.
     """
 
     report: Report
+    subject: str = "Triton"
     where: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
     answers: Mapping[str, str] | None = None
+    is_counted: bool = False
+    is_moved: bool = False
+
+    @property
+    def name(self) -> str:
+        """The folder that was checked, as the user wrote it."""
+        return self.report.repository
 
     @property
     def root(self) -> Path:
-        """The folder."""
-        return Path(self.report.repository)
+        """The folder from which the paths of the findings count."""
+        return Path("." if self.is_moved else self.name)
+
+    def from_working_folder(self) -> Result:
+        """Return the result with paths from the working folder in place of the checked one."""
+        root, report = os.path.relpath(self.name).replace(os.sep, "/"), self.report
+
+        def moved(finding: Finding) -> Finding:
+            path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
+            if place is not None:
+                place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
+            fix = finding.fix and Fix(
+                finding.fix.is_safe, tuple(each._replace(path=path) for each in finding.fix.edits)
+            )
+            return replace(finding, path=path, place=place, fix=fix)
+
+        findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
+        return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)
 
 
 class Shown(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,32 +24,40 @@ def print_as_json(results: Sequence[Result]) -> None:
     if len(results) == 1:
         document = _document(results[0])
     else:
-        document = {"repositories": [{"path": str(each.root), **_document(each)} for each in results]}
+        several = (each.from_working_folder() for each in results)
+        documents = [{"path": each.name, **_document(each)} for each in several]
+        document = {"repositories": documents}
     print_json({"version": _VERSION, **document})
 
 
 def _document(result: Result) -> dict[str, object]:
     report = result.report
-    document = {
+    document: dict[str, object] = {
         **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
         "not_checked": list(report.not_checked),
+        "ignored": [finding.to_dict() for finding in report.ignored],
     }
+    if result.is_counted:
+        document["statistics"] = dict(_counts(report.findings))
     return document if result.answers is None else {**document, "server": dict(result.answers)}
 
 
 def print_text(results: Sequence[Result]) -> None:
-    """Print each finding with its line, and the verdict; several folders have headings."""
+    """Print what was found in each folder, or how often, with one line that sums it up."""
     _lines.cache_clear()  # a file may have changed since
-    for result in results:
-        if len(results) > 1:
-            print_lines([(f"{result.root}:", _BOLD)])
-        for finding in result.report.findings:
-            print_lines(*_block(finding, result.root))
-        print_lines([(summary(result), _BOLD)])
-        print_lines(*(f"  {line}" for line in result.report.not_checked))
-        print_lines(*(f"server: {name}: {answer}" for name, answer in (result.answers or {}).items()))
+    is_one = len(results) == 1
+    for each in results:
+        result = each if is_one else each.from_working_folder()
+        report = result.report
+        if result.is_counted:
+            print_lines(*(f"{count:>6}  {code}" for code, count in _counts(report.findings)))
+        else:
+            print_lines(*(line for found in report.findings for line in _block(found, result.root)))
+        print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
+        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
+        print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -91,13 +100,32 @@ def _one_column_each(text: str) -> str:
 
 def summary(result: Result) -> str:
     """Return the numbers of findings and the verdict."""
-    report, where = result.report, result.where
-    counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
+    report = result.report
+    counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
+    if report.ignored:
+        counts += f", {len(report.ignored)} ignored"
     is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
+    words = report.verdict.words
     if report.verdict is Verdict.LOADS and is_open:
-        return f"{counts}: Triton accepts what was checked{where}"
-    return f"{counts}: {report.verdict.words}{where}"
+        words = "Triton accepts what was checked"
+    if words.startswith("Triton"):
+        return f"{counts}: {words.replace('Triton', result.subject, 1)}"
+    return f"{counts}: {words}{result.where}"
 
 
-def _plural(count: int, word: str) -> str:
+def _fixable(findings: Iterable[Finding]) -> list[str]:
+    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
+    safe = [each.fix.is_safe for each in findings if each.fix is not None]
+    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
+    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
+    return [", ".join(counts)] if counts else []
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
+    """Return the codes with the number of their findings, the most frequent first."""
+    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))

@@ -208,7 +208,7 @@ def _check_retention(prune_after: timedelta | None) -> None:
 def _checked(repository: ModelRepository, path: Path, check: bool) -> tuple[Finding, ...]:
     if not check:
         return ()
-    found = CachedRepository(repository).check(Target(mode="multi-model"))
+    found = CachedRepository(repository).check(Target("sagemaker-multi-model"))
     if found.errors:
         raise RepositoryError(str(path), found.errors)
     return found.warnings

@@ -79,11 +79,14 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
 
     model = _context(config, steps or ()).models[config.name or UNNAMED]
     for rule in RULES.values():
-        if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
+        is_in_scope = rule.scope in model.scopes and rule.holds_for(model.target)
+        if not is_in_scope or rule.severity is not Severity.ERROR:
             continue
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
-                yield ConfigProblem(rule.code, problem.message, rule.hint_for(problem), problem.field)
+                yield ConfigProblem(
+                    rule.code, problem.message, rule.hint_for(problem, model.target), problem.field
+                )
 
 
 def refuse_errors(config: Any, known: Iterable[ConfigProblem] = ()) -> None:
@@ -113,8 +116,7 @@ def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
         folders=folders,
         directories=dict.fromkeys(folders, False),
         root=None,
-        target=Target(local_files=False),
+        target=Target("server", local_files=False),
         loaded=frozenset(folders),
         served=(model.name,),
-        front_end=False,
     )

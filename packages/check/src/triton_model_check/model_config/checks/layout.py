@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.spelling import quoted
+from triton_model_check.model_config.fixing.steps import put, remove, string, unsafe
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _VERSIONS = "triton core VersionsToLoad"
+_PARENT_OF_STORAGE = "pass its parent folder, and let storageUri of the InferenceService name that folder"
 _NONE_AVAILABLE = "at least one version must be available under the version policy"
 
 
@@ -27,7 +29,7 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     below the right one.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
-    if context.folders or context.root is not None or (context.front_end and not folders):
+    if context.folders or context.root is not None or (context.target.is_sagemaker and not folders):
         return
     if _is_model_itself(context):
         return
@@ -55,11 +57,12 @@ def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
     its version folders. The content of one multi-model archive may be a model.
     """
     if _is_model_itself(context):
-        yield Problem("this folder is itself a model")
+        on_kserve = context.target.platform == "kserve"
+        yield Problem("this folder is itself a model", hint=_PARENT_OF_STORAGE if on_kserve else None)
 
 
 def _is_model_itself(context: RepositoryContext) -> bool:
-    if context.front_end or context.is_archive:
+    if context.target.is_sagemaker or context.is_archive:
         return False
     return context.root is not None or _has_only_versions(context)
 
@@ -124,11 +127,14 @@ def no_version_chosen(model: ModelUnderCheck) -> Iterator[Problem]:
     existing = quoted(sorted(model.folder.version_directories))
     if policy.WhichOneof("policy_choice") == "latest":
         message = f"{_NONE_AVAILABLE}: latest selects 0 versions"
-        yield Problem(message, ("version_policy",), "set num_versions: 1")
+        one = unsafe(put("1", "latest", "num_versions"))
+        yield Problem(message, ("version_policy",), "set num_versions: 1", fix=one)
     else:
         wanted = ", ".join(str(version) for version in policy.specific.versions) or "none"
         message = f"{_NONE_AVAILABLE}: it selects {wanted}, got version directories {existing}"
-        yield Problem(message, ("version_policy", "specific"))
+        versions = list(model.folder.versions)
+        fix = unsafe(put(f"{versions}", "versions")) if len(versions) == 1 else None
+        yield Problem(message, ("version_policy", "specific"), fix=fix)
 
 
 @warning(
@@ -149,7 +155,8 @@ def version_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, version in enumerate(model.config.version_policy.specific.versions):
         if version not in existing:
             place = ("version_policy", "specific", "versions", index)
-            yield Problem(f"version {version} is specified for the version policy but has no folder", place)
+            message = f"version {version} is specified for the version policy but has no folder"
+            yield Problem(message, place, fix=unsafe(remove()))
 
 
 @rule(
@@ -225,7 +232,8 @@ def config_unreadable(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton fails at a broken link or at missing permissions.
     """
     folder = model.folder
-    if not folder.has_config or folder.entries["config.pbtxt"] or "config.pbtxt" in folder.special_files:
+    is_file = folder.entries.get(folder.config_parts[0]) is False or len(folder.config_parts) > 1
+    if not is_file or "config.pbtxt" in folder.special_files:
         return
     if folder.config_text is None and folder.config_fault is None:
         yield Problem("failed to open text file for read", path=folder.config_path)
@@ -262,12 +270,13 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = f'write name: "{model.name}", remove name, or rename the folder'
         if "${" in name:
             hint = "check the file that your script generates from this template"
+        fix = None if "${" in name else unsafe(put(string(model.name)))
         message = f'unexpected directory name "{model.name}" for model "{name}"'
-        yield Problem(f"{message}, directory name must equal model name", ("name",), hint)
+        yield Problem(f"{message}, directory name must equal model name", ("name",), hint, fix=fix)
 
 
 def has_another_name(model: ModelUnderCheck) -> bool:
     """Whether Triton compares ``name`` with the name of the folder, and they differ."""
-    mapped = model.target.mode == "multi-model" and model.context.front_end and model.is_served
+    mapped = model.target.mode == "multi-model" and model.is_served
     name = model.config.name
     return bool(name) and name != model.name and not mapped and model.folder.path != "."

@@ -9,15 +9,16 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
-from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.facts.images import image_packages
 from triton_model_check.model_config.checks.packing.files import pointer_path
+from triton_model_check.model_config.fixing.steps import replace_word, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
 from triton_model_check.model_config.python_source import Import
 from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.target import SAGEMAKER
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -26,7 +27,6 @@ PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
 _STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
-_NUMPY_2_SINCE = "24.11"
 # Packages on PyPI that have another name than their module.
 _DISTRIBUTIONS = {
     "PIL": "pillow",
@@ -86,7 +86,7 @@ def environment(model: ModelUnderCheck) -> Iterator[Problem]:
 def _is_left_out(model: ModelUnderCheck, parts: list[str]) -> bool:
     """Whether packing leaves out a path of the repository."""
     context = model.context
-    if not context.front_end or context.is_archive or len(parts) == 0:
+    if not context.target.is_sagemaker or context.is_archive or len(parts) == 0:
         return False
     if len(parts) == 1 or parts[0] not in context.folders:
         return True
@@ -128,7 +128,7 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'{message}, got "{found.activate}"', PLACE, hint)
 
 
-@rule("python-environment-relative", "python", when=("parameters",), source=_MANAGER)
+@rule("python-environment-relative", "python", when=("parameters",), source=_MANAGER, platforms=SAGEMAKER)
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
@@ -138,7 +138,7 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     path = model.parameter(PARAMETER)
     if not path or path.startswith(("/", _MODEL_DIRECTORY)):
         return
-    if model.context.front_end and model.target.is_prebuilt_image:
+    if model.target.is_prebuilt_image:
         name = path.rpartition("/")[2]
         hint = f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/{name}"
         yield Problem(f'{PARAMETER} must not be a relative path or a URL, got "{path}"', PLACE, hint)
@@ -150,6 +150,7 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("parameters",),
     source=_MANAGER,
     hint=f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/ before its name",
+    platforms=SAGEMAKER,
 )
 def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     """An absolute ``EXECUTION_ENV_PATH`` is only for images of your own, which contain the archive.
@@ -157,7 +158,7 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     AWS's images contain no environments. The rule applies to endpoints with these images.
     """
     path = model.parameter(PARAMETER)
-    if path.startswith("/") and model.context.front_end and model.target.is_prebuilt_image:
+    if path.startswith("/") and model.target.is_prebuilt_image:
         yield Problem(f'{PARAMETER} is outside the model, so it was not checked, got "{path}"', PLACE)
 
 
@@ -166,6 +167,7 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     source='triton python_backend README, "Creating Custom Execution Environments"',
     hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
     "image_version in python_environments",
+    server_hint="build it with the Python of the image, and pack it with conda-pack or venv-pack",
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has the Python version of the image.
@@ -185,6 +187,8 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     rejects=False,
     source="observed with triton server 2.51; server build.py: numpy<2",
     hint='add "numpy<2" to its requirements, and build it for the image with `constructs-triton env build`',
+    server_hint='add "numpy<2" to its requirements, and build it again',
+    before="24.11",
 )
 def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an image before 24.11 does not contain NumPy 2.
@@ -193,7 +197,7 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     tensor shape does not match size of output". The rule skips models with a stub of their own.
     """
     version, found = model.target.image_version, environment_of(model)
-    if version is None or found is None or is_at_least(version, _NUMPY_2_SINCE):
+    if found is None:
         return
     is_new = found.numpy is not None and not found.numpy.startswith(("0.", "1."))
     if is_new and _OWN_STUB not in model.folder.entries:
@@ -218,7 +222,8 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for path, each in _foreign_imports(model):
         if each.is_loaded and _is_misspelled(each.module):
-            yield Problem(f"No module named '{each.module}'", path=path, line=each.line)
+            fix = unsafe(replace_word(each.module, _UTILS))
+            yield Problem(f"No module named '{each.module}'", path=path, line=each.line, fix=fix)
 
 
 @warning(
@@ -226,6 +231,7 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     source="triton server build.py: Python packages of the image",
     needs_files=True,
+    platforms=SAGEMAKER,
 )
 def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
     """AWS's image or the packed environment contains each imported package.
@@ -281,7 +287,7 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
 
 def _installed(model: ModelUnderCheck) -> frozenset[str] | None:
     """The packages of the image and of the packed environment, or ``None`` if they are not known."""
-    if not (model.context.front_end and model.target.is_prebuilt_image) or _OWN_STUB in model.folder.entries:
+    if not model.target.is_prebuilt_image or _OWN_STUB in model.folder.entries:
         return None
     packages = image_packages(model.target.image_version)
     if not model.parameter(PARAMETER):

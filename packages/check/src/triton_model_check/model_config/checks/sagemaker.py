@@ -7,45 +7,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.target import SAGEMAKER
 
 _SERVE = "triton server docker/sagemaker/serve"
 _LOADER = "triton server SageMakerMMELoadModel"
 _NESTED = "use a single-model endpoint for nested ensembles"
 _ENSEMBLE_TEXT = re.compile(r'platform:(\s)*"ensemble"')
+_single_rule = partial(rule, platforms=("sagemaker",))
+_multi_rule = partial(rule, platforms=("sagemaker-multi-model",))
 
 
-def _is_single(context: RepositoryContext) -> bool:
-    return context.front_end and context.target.mode == "single"
-
-
-def _is_multi(context: RepositoryContext) -> bool:
-    return context.front_end and context.target.mode == "multi-model"
-
-
-@rule("sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into its own folder")
+@_single_rule(
+    "sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into its own folder"
+)
 def config_at_root(context: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive has no ``config.pbtxt`` at its root.
 
     The start script of the image rejects it, even if there is also a valid model.
     """
-    if _is_single(context) and context.root is not None:
+    if context.root is not None:
         message = "Incorrect directory structure: config.pbtxt is at the root, not in a top level folder"
         yield Problem(message, path="config.pbtxt")
 
 
-@rule("sagemaker-no-model", "repository", source=_SERVE, hint="add a folder for each model")
+@rule(
+    "sagemaker-no-model", "repository", source=_SERVE, hint="add a folder for each model", platforms=SAGEMAKER
+)
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
     """The archive contains at least one folder.
 
     Both a single-model and a multi-model endpoint reject an empty archive.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
-    if folders or context.root is not None or not context.front_end:
+    if folders or context.root is not None:
         return
     if context.directories and context.target.default_model in context.directories:
         return
@@ -53,14 +53,14 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     yield Problem(f"No model found in model repository{got}")
 
 
-@rule("sagemaker-default-model", "repository", source=_SERVE)
+@_single_rule("sagemaker-default-model", "repository", source=_SERVE)
 def default_model(context: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive with several folders needs ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``.
 
     Every folder counts, also hidden folders and folders without a model. Links do not count.
     """
     folders = sorted(name for name, is_link in context.directories.items() if not is_link)
-    if not _is_single(context) or context.target.default_model is not None or len(folders) < 2:
+    if context.target.default_model is not None or len(folders) < 2:
         return
     models = [name for name in folders if name in context.folders] or folders
     ensembles = [name for name, folder in context.folders.items() if folder.is_ensemble]
@@ -68,27 +68,27 @@ def default_model(context: RepositoryContext) -> Iterator[Problem]:
     yield Problem(f"More than 1 model directory found in model repository: {quoted(folders)}", hint=hint)
 
 
-@rule("sagemaker-default-model-absent", "repository", source=_SERVE)
+@_single_rule("sagemaker-default-model-absent", "repository", source=_SERVE)
 def default_model_absent(context: RepositoryContext) -> Iterator[Problem]:
     """The default model has a folder.
 
     The start script of the image rejects a name without a folder.
     """
     name = context.target.default_model
-    if not _is_single(context) or name is None or name.rstrip("/") in context.directories:
+    if name is None or name.rstrip("/") in context.directories:
         return
     hint = did_you_mean(name, context.folders, f"set it to one of {quoted(context.folders)}")
     message = "Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME does not exist"
     yield Problem(f'{message}, got "{name}"', hint=hint)
 
 
-@rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder without spaces")
+@_single_rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder without spaces")
 def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a served model contains no spaces.
 
     The start script of the image does not quote the name, so a space splits the server's command line.
     """
-    if _is_single(model.context) and model.is_served and re.search(r"\s", model.name):
+    if model.is_served and re.search(r"\s", model.name):
         message = f'the name of the model contains a space, got "{model.name}"'
         yield Problem(message, path=model.folder.path)
 
@@ -96,7 +96,7 @@ def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- multi-model archives ---------------------------------------------------------------------------------
 
 
-@rule("sagemaker-archive-order", "repository", rejects=False, source=_LOADER)
+@_multi_rule("sagemaker-archive-order", "repository", rejects=False, source=_LOADER)
 def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     """The model that a multi-model archive serves does not depend on the order of its folders on disk.
 
@@ -104,7 +104,7 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     ``platform: "ensemble"``, or else the last one that the file system lists. The same archive can therefore
     serve another model on another file system.
     """
-    if not _is_multi(context) or context.root is not None:
+    if context.root is not None:
         return
     # python-calls-on-multi-model-endpoint reports archives with models that call others.
     for archive in (each for each in context.archives if context.calls.keys().isdisjoint(each.folders)):
@@ -138,13 +138,15 @@ def _reads_as_ensemble(context: RepositoryContext, name: str) -> bool:
     return bool(text and _ENSEMBLE_TEXT.search(text))
 
 
-@rule("sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by a copy of the folder")
+@_multi_rule(
+    "sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by a copy of the folder"
+)
 def archive_link(context: RepositoryContext) -> Iterator[Problem]:
     """The folder that a multi-model archive serves is not a symbolic link.
 
     The loader ignores links.
     """
-    if _is_multi(context) and not context.is_packed:
+    if not context.is_packed:
         for name in context.served:
             if context.directories.get(name):
                 yield Problem(f'the folder of model "{name}" is a symbolic link', path=name)
@@ -161,6 +163,7 @@ _OUT_OF_MEMORY = (
     "model",
     source="triton server SagemakerAPIServer::CheckOutOfMemory",
     hint="rename the folder so that it does not contain this text",
+    platforms=("sagemaker-multi-model",),
 )
 def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a model on a multi-model endpoint does not look like an out-of-memory error.
@@ -169,7 +172,7 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     If it finds one it returns status 507, and SageMaker unloads other models.
     """
     phrase = next((phrase for phrase in _OUT_OF_MEMORY if phrase in model.name), None)
-    if phrase and _is_multi(model.context):
+    if phrase:
         message = f'the name of the model contains "{phrase}", which turns every error into status 507'
         yield Problem(message, path=model.folder.path)
 
@@ -183,6 +186,7 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("model_transaction_policy", "ensemble_scheduling"),
     rejects=False,
     source="triton server SagemakerAPIServer::HandleInfer",
+    platforms=SAGEMAKER,
 )
 def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The served model is not decoupled, and no step of it is.
@@ -200,6 +204,7 @@ def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("model_transaction_policy", "ensemble_scheduling"),
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
     hint="set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream, which needs image 25.04 or newer",
+    platforms=("sagemaker",),
 )
 def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
     """A decoupled model needs the inference type ``generate`` or ``generate_stream``.
@@ -212,13 +217,12 @@ def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _served_decoupled(model: ModelUnderCheck) -> bool:
-    context = model.context
-    return context.front_end and model.is_served and model.name in context.decoupled
+    return model.is_served and model.name in model.context.decoupled
 
 
 def _can_stream(model: ModelUnderCheck) -> bool:
     version = model.target.image_version
-    return _is_single(model.context) and (version is None or image_version(version).has_inference_type)
+    return model.target.mode == "single" and (version is None or image_version(version).has_inference_type)
 
 
 def _decoupled_message(model: ModelUnderCheck) -> str:

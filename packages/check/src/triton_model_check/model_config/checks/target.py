@@ -1,4 +1,4 @@
-"""Whether a repository fits the endpoint: image, GPUs, memory, disk and request size."""
+"""Whether a repository fits its target: image, GPUs, memory, disk and request size."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from triton_model_check.facts.images import (
     first_published,
     image_of_backend,
     image_version,
+    last_release_with,
+    newest_release,
     newest_with,
     published_versions,
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
+from triton_model_check.model_config.fixing.steps import meant, remove, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_config.target import SAGEMAKER
 
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20
@@ -40,6 +44,7 @@ _FIELD_SINCE = {
     "repository",
     source="triton_model_check.facts, images.json",
     hint="update constructs-triton, or acknowledge this if no version of it knows the release",
+    server_hint="update triton-model-check, or ignore this if no version of it knows the release",
 )
 def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
     """The image version is not newer than the table of images of this library.
@@ -48,7 +53,8 @@ def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
     packed environments and plans with them. For backends and ONNX Runtime, they use those of the newest
     release in the table.
     """
-    version, newest = context.target.image_version, published_versions()[0]
+    version = context.target.image_version
+    newest = published_versions()[0] if context.target.is_sagemaker else newest_release()
     if version is not None and version != newest and is_at_least(version, newest):
         yield Problem(
             f"image {version} is newer than the table of images, which ends at {newest}; it is assumed to "
@@ -57,20 +63,20 @@ def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
         )
 
 
-@rule("target-field-too-new", source=_PROTO)
+@rule("target-field-too-new", source=_PROTO, before=max(_FIELD_SINCE.values()))
 def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     """The image version knows every field.
 
     An older release of Triton rejects a file with a field that a newer release added.
     """
     version = model.target.image_version
-    if version is None:
-        return
     for name, place in _new_fields(model.config):
         since = _FIELD_SINCE[name]
-        if not is_at_least(version, since):
-            hint = f"remove {name}, or use image version {first_published(since)} or newer"
-            yield Problem(f'image {version} has no field named "{name}"; it is new in {since}', place, hint)
+        if version is not None and not is_at_least(version, since):
+            newer = first_published(since) if model.target.is_sagemaker else since
+            hint = f"remove {name}, or use image version {newer} or newer"
+            message = f'image {version} has no field named "{name}"; it is new in {since}'
+            yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
 def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -86,17 +92,18 @@ def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
                 yield "is_non_linear_format_io", (field, index, "is_non_linear_format_io")
 
 
-@rule("target-backend-removed", source="triton server build.py by release branch")
+@rule("target-backend-removed", source="triton server build.py by release branch", since="25.03")
 def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
     """The image version contains the backend.
 
     Release 25.03 removed the TensorFlow backend.
     """
     version = model.target.image_version
-    if version is None or not model.backend or not model.target.is_prebuilt_image:
+    if version is None or not model.backend or _may_have_others(model):
         return
     if model.backend in image_version(version).removed_backends:
-        hint = f"use image version {newest_with(model.backend)}, or convert the model to ONNX"
+        last = newest_with if model.target.is_sagemaker else last_release_with
+        hint = f"use image version {last(model.backend)}, or convert the model to ONNX"
         place = ("backend",) if model.config.backend else ("platform",)
         message = f'unable to find backend library for backend "{model.backend}" in image {version}'
         yield Problem(message, place, hint)
@@ -106,15 +113,16 @@ def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
     "target-backend-of-other-image",
     source="NVIDIA user guide: containers vllm-python-py3 and trtllm-python-py3; triton server build.py",
     when=("backend",),
+    platforms=(*SAGEMAKER, "kserve"),
 )
 def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
-    """AWS's Triton image has the backend of a language model.
+    """AWS's Triton image, or that of KServe, has the backend of a language model.
 
     The vLLM and TensorRT-LLM backends are in NVIDIA's images ``vllm-python-py3`` and ``trtllm-python-py3``
     only. The rule skips your own images, and models that contain the library of their backend.
     """
     version = model.target.image_version
-    if version is None or not model.target.is_prebuilt_image:
+    if version is None or _may_have_others(model):
         return
     other = image_of_backend(model.backend, version)
     if other is None or any(name.startswith("libtriton_") for name in model.folder.entries):
@@ -124,17 +132,21 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
         f"build an image from {other} and use it with TritonImage.from_ecr_repository, or serve the model "
         "with AWS's images for language models"
     )
+    if not model.target.is_sagemaker:
+        message = f'image {version}-py3 has no backend "{model.backend}"'
+        hint = f"use {image_of_backend(model.backend, newest_release())}, and --backends {model.backend}"
     yield Problem(message, ("backend",), hint)
 
 
 @rule("target-backend-absent", source="triton server build.py by release branch", when=("backend",))
 def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
-    """AWS's image contains the backend, or the model's folder does.
+    """The image contains the backend, or the model's folder does.
 
-    The rule skips your own images, and models that contain ``libtriton_*.so`` or a backend in Python.
+    The rule skips your own images, the backends of ``--backends``, and models that contain
+    ``libtriton_*.so`` or a backend in Python.
     """
     version = model.target.image_version
-    if version is None or not model.target.is_prebuilt_image or model.config.platform == "ensemble":
+    if version is None or _may_have_others(model) or model.config.platform == "ensemble":
         return
     known = image_version(version)
     is_reported = model.backend in known.removed_backends or image_of_backend(model.backend, version)
@@ -142,7 +154,15 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
     hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
-    yield Problem(message, ("backend",), hint)
+    fix = meant(hint)
+    if not model.target.is_sagemaker:
+        hint += f"; if you have added this backend to the server, use --backends {model.backend}"
+    yield Problem(message, ("backend",), hint, fix=fix)
+
+
+def _may_have_others(model: ModelUnderCheck) -> bool:
+    """Whether the server may have the backend of the model, whatever is known of the image."""
+    return not model.target.is_prebuilt_image or model.backend in model.target.backends
 
 
 def _has_backend(model: ModelUnderCheck) -> bool:
@@ -158,6 +178,7 @@ def _has_backend(model: ModelUnderCheck) -> bool:
     "target-tensorrt-without-gpu",
     source="triton tensorrt_backend, ModelInstanceState",
     hint="use an instance type with a GPU, or convert the model to ONNX",
+    server_hint="use a machine with a GPU, or convert the model to ONNX",
 )
 def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT model needs an instance with a GPU.
@@ -176,6 +197,7 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     source="TensorRT: an engine plan file used across different models of devices",
     hint="set model_repository or model on each InstancePool to a plan that was built for its GPU, or select "
     "plans with cc_model_filenames",
+    platforms=SAGEMAKER,
 )
 def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan is loaded by only one type of GPU.
@@ -204,6 +226,7 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
     hint="lower the count of the instance groups or shm_default_byte_size, or use an instance type with more "
     "memory",
+    platforms=SAGEMAKER,
 )
 def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The instances of Python models fit into shared memory, which is half of the instance's memory.
@@ -262,6 +285,7 @@ def _bytes(tensor: Any) -> int:
     "target-request-size",
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
     hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
+    platforms=SAGEMAKER,
 )
 def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A request with ``max_batch_size`` elements is within SageMaker's limit.
@@ -269,7 +293,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     The size is that of a binary request; JSON takes several times as much. Triton can still form larger
     batches from several requests.
     """
-    if not model.context.front_end or not model.is_served:
+    if not model.is_served:
         return
     batch = max(1, model.config.max_batch_size)
     size = batch * sum(_bytes(tensor) for tensor in model.config.input)
@@ -289,6 +313,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     source="AWS documentation: SageMaker hosting, volume size",
     hint="use an instance type with more storage, or a larger volume_size",
     needs_files=True,
+    platforms=SAGEMAKER,
 )
 def storage(context: RepositoryContext) -> Iterator[Problem]:
     """The models fit on the disk of the instance.
@@ -309,6 +334,7 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
     "target-gpu-memory",
     source="triton tensorrt_backend and pytorch_backend: weights are loaded into GPU memory",
     hint="use an instance type whose GPUs have more memory",
+    server_hint="use GPUs with more memory",
     needs_files=True,
 )
 def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:

@@ -130,7 +130,7 @@ class TritonServer(RunningContainer):
     def prepare_target_model(self, model: Path, target_model: str) -> None:
         """Fit an unpacked model to this machine and to the backends of the server."""
         # Servers since 25.09 answer this, while the bundled server would wait forever.
-        make_loadable(model, Target(mode="multi-model"), self.settings.python, self._note)
+        make_loadable(model, Target("sagemaker-multi-model"), self.settings.python, self._note)
         self.prepare_models(model, "", target_model)
 
     def load_url(self, directory: Path) -> str:

@@ -111,8 +111,8 @@ class Tuning:
         self.folder = Path(options["output"])
         found = ModelRepository.from_directory(repository, calls=options.get("calls"))
         # The server checks the files; without a readable configuration there is nothing to search.
-        configs = Target(local_files=False)
-        found.check(configs, is_packed=False, front_end=False).raise_for_errors()
+        configs = Target("server", local_files=False)
+        found.check(configs, is_packed=False).raise_for_errors()
         self.model = model or find_only_model(found)
         self.repository, self.spaces = find_spaces(
             found,

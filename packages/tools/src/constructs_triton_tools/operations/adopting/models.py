@@ -86,7 +86,7 @@ class ModelReader:
             return None
         target = _target(container, instance_type)
         if container.get("Mode") == "MultiModel":
-            return self._prefix(url, replace(target, mode="multi-model"))
+            return self._prefix(url, replace(target, platform="sagemaker-multi-model"))
         if source.get("CompressionType") == "None":
             return self._files(name, url, target.default_model)
         return self._archive(name, url, target, folder)
@@ -239,7 +239,7 @@ def _target(container: Answer, instance_type: str | None) -> Target:
     environment = container.get("Environment", {})
     shm = environment.get("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "")
     return replace(
-        Target() if instance_type is None else Target.of(instance_type=instance_type),
+        Target.named("sagemaker", instance_type=instance_type),
         image_version=version_of_image(container.get("Image")),
         default_model=environment.get(_DEFAULT_MODEL),
         shm_default_byte_size=int(shm) if shm.isdecimal() else None,

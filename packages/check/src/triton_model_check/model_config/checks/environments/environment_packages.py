@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton_core.facts.versions import is_at_least
 from triton_model_check.model_config.checks.python_environment import (
     PARAMETER,
     PLACE,
@@ -13,8 +12,8 @@ from triton_model_check.model_config.checks.python_environment import (
 )
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, warning
+from triton_model_check.model_config.target import SAGEMAKER
 
-_NOT_EXECUTED_SINCE = "25.08"
 _GB = 10**9
 _LARGE_BYTES = 2 * _GB
 #: Part of the disk that the environments of a multi-model endpoint may need.
@@ -35,6 +34,7 @@ _SYSTEM_LIBRARIES = {
     source="triton python_backend pb_utils.cc ParseActivationScript, from 25.08 on; run with a program that "
     "starts Python as the stub does",
     hint="build it with `constructs-triton env build`, conda-pack or venv-pack",
+    since="25.08",
 )
 def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an image from 25.08 on contains ``bin/python3`` with its ``pyvenv.cfg``.
@@ -43,10 +43,8 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
     the packages only from the place of ``bin/python3``. A link to the image's Python is enough, with
     ``pyvenv.cfg`` in the folder above it. A complete Python, as conda-pack packs it, needs no such file.
     """
-    version, found = model.target.image_version, environment_of(model)
-    if found is None or not found.is_complete or found.python is None or found.has_interpreter:
-        return
-    if version is not None and is_at_least(version, _NOT_EXECUTED_SINCE):
+    found = environment_of(model)
+    if found is not None and found.is_complete and found.python is not None and not found.has_interpreter:
         yield Problem(
             f"{PARAMETER}: the environment has no executable bin/python3 with pyvenv.cfg above it, so its "
             "packages are not found",
@@ -75,6 +73,7 @@ def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
 @environment_warning(
     "python-environment-libraries",
     source="libraries that the wheels on PyPI load, and manylinux does not contain",
+    platforms=SAGEMAKER,
 )
 def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for AWS's image needs no libraries of the system that the image may lack.
@@ -82,7 +81,7 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
     AWS does not publish the packages of its images. The rule knows OpenCV and LightGBM.
     """
     found = environment_of(model)
-    if found is None or not (model.context.front_end and model.target.is_prebuilt_image):
+    if found is None or not model.target.is_prebuilt_image:
         return
     for name in sorted(found.packages):
         for start, (libraries, hint) in _SYSTEM_LIBRARIES.items():
@@ -95,6 +94,7 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-size",
     source="triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start",
     hint="use an image of your own with these packages (TritonImage.from_asset), or remove packages",
+    server_hint="use an image of your own with these packages, or remove packages",
 )
 def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has at most 2 GB.
@@ -114,6 +114,7 @@ def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
     "with triton server 2.51",
     hint="use an image of your own with these packages, smaller environments, or a larger volume_size",
     needs_files=True,
+    platforms=("sagemaker-multi-model",),
 )
 def environment_copies(context: RepositoryContext) -> Iterator[Problem]:
     """The environments of a multi-model endpoint fit into half of its disk.
@@ -122,7 +123,7 @@ def environment_copies(context: RepositoryContext) -> Iterator[Problem]:
     and deletes it only when the server ends: unloading a model frees nothing.
     """
     target = context.target
-    if target.mode != "multi-model" or target.storage_gb is None or context.complete_bytes is not None:
+    if target.storage_gb is None or context.complete_bytes is not None:
         return
     models = [model for model in context.models.values() if model.backend == "python"]
     sizes = [found.unpacked_bytes for model in models if (found := environment_of(model)) is not None]

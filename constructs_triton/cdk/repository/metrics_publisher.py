@@ -6,27 +6,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.artifacts.mirror import mirror
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 
-__all__ = [
-    "ENDPOINT_VARIABLE",
-    "INTERVAL_VARIABLE",
-    "PUBLISHER",
-    "SOCKET_VARIABLE",
-    "VARIANT_VARIABLE",
-    "add_publisher",
-]
-
-PUBLISHER = "_metrics"
-"""The name of the model that publishes metrics."""
-
-# The variables that the model reads.
+# The variables that the model reads; local runs set another one.
 ENDPOINT_VARIABLE = "CONTAINER_METRICS_ENDPOINT"
 VARIANT_VARIABLE = "CONTAINER_METRICS_VARIANT"
 INTERVAL_VARIABLE = "CONTAINER_METRICS_INTERVAL"
-SOCKET_VARIABLE = "CONTAINER_METRICS_SOCKET"
 
 _FILES = ("config.pbtxt", "1/model.py")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import facts_of
 from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
-from triton_model_check.facts.published import load
 
 __all__ = [
     "JobKind",
@@ -24,15 +24,17 @@ __all__ = [
 
 JobKind = Literal["processing", "training"]
 
+_load = facts_of(__package__)
+
 
 def job_kind(instance: InstanceType) -> JobKind:
     """Return the job that has the instance type: processing, or training for those that it does not have."""
-    return "training" if instance.name in load("compile_jobs")["not_in_processing"] else "processing"
+    return "training" if instance.name in _load("compile_jobs")["not_in_processing"] else "processing"
 
 
 def regions_without_processing(instance: InstanceType) -> tuple[str, ...]:
     """Return the Regions in which endpoints can have the family of a type and processing jobs cannot."""
-    return tuple(load("compile_jobs")["regions_without_processing"].get(instance.family, ()))
+    return tuple(_load("compile_jobs")["regions_without_processing"].get(instance.family, ()))
 
 
 def smallest_with_gpu(gpu_model: str) -> InstanceType:
@@ -52,20 +54,20 @@ def smallest_with_gpu(gpu_model: str) -> InstanceType:
 
 def entrypoint() -> str:
     """Return the program that starts NVIDIA's containers."""
-    return str(load("compile_jobs")["entrypoint"])
+    return str(_load("compile_jobs")["entrypoint"])
 
 
 def is_removed_option(option: str, tensorrt_major: int) -> bool:
     """Return whether ``trtexec`` of this version ends with an error because of an option it once had."""
-    removed = load("compile_jobs")["removed_options"]
+    removed = _load("compile_jobs")["removed_options"]
     return any(option in names for major, names in removed.items() if tensorrt_major >= int(major))
 
 
 def has_strong_types(tensorrt_major: int) -> bool:
     """Return whether ``trtexec`` of this version has the option ``--stronglyTyped``."""
-    return tensorrt_major >= int(load("compile_jobs")["strongly_typed_since"])
+    return tensorrt_major >= int(_load("compile_jobs")["strongly_typed_since"])
 
 
 def not_settled() -> tuple[str, ...]:
     """Return what nothing published says about these jobs."""
-    return tuple(load("compile_jobs")["not_settled"])
+    return tuple(_load("compile_jobs")["not_settled"])

@@ -19,15 +19,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.regular_files import read_regular
-from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, manifest_of
+from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, gpu_folder, manifest_of
 from triton_model_check.model_repository import ModelRepository
-
-__all__ = ["GpuRepositories", "combine_gpus", "compiled_repositories", "gpu_folder"]
-
-
-def gpu_folder(gpu_model: str) -> str:
-    """Return the name of a GPU as the name of a folder, such as ``RTX-PRO-4500``."""
-    return gpu_model.replace(" ", "-")
 
 
 def compiled_repository(path: Path, instance_type: InstanceType) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from triton_model_check.artifacts.environments.contents import EnvironmentContents, read_contents
+from constructs_triton_tools.building.environments.contents import EnvironmentContents, read_contents
 
 __all__ = ["add_show_arguments", "run_show"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 

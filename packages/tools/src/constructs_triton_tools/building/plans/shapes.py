@@ -1,10 +1,8 @@
 """The shapes that a plan accepts: for each dynamic input, the smallest, the usual and the largest.
 
 ``trtexec`` builds a plan for one row where it gets no shapes of a dynamic model, and only warns. It ends
-with an
-error where it gets shapes of a static model. So the shapes follow from the model file, and what the file
-leaves
-open must be given. Source: NVIDIA TensorRT v10.16, samples/common/sampleEngines.cpp.
+with an error where it gets shapes of a static model. So the shapes follow from the model file, and what the
+file leaves open must be given. Source: NVIDIA TensorRT v10.16, samples/common/sampleEngines.cpp.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
+from constructs_triton.cdk.repository import staged_files
+from constructs_triton.cdk.repository.staged_files import StagedModel, list_files, stage
 from constructs_triton_core.errors import ArchiveError
 from triton_model_check.model_repository import digest_cache
-from triton_model_check.model_repository.uncompressed import copying, staging
+from triton_model_check.model_repository.uncompressed import copying
 from triton_model_check.model_repository.uncompressed.copying import copy_file
-from triton_model_check.model_repository.uncompressed.names import name_problems
-from triton_model_check.model_repository.uncompressed.staging import StagedModel, list_files, stage
 
 LARGE, OTHER_LARGE = b"L" * 2_000, b"l" * 2_000
 FILES = {"net/config.pbtxt": b"", "net/1/model.onnx": LARGE, "net/1/labels.txt": b"cat\ndog\n"}
@@ -26,7 +26,7 @@ FILES = {"net/config.pbtxt": b"", "net/1/model.onnx": LARGE, "net/1/labels.txt":
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is large above 1,000 bytes, and its digest is kept."""
     monkeypatch.setattr(digest_cache, "SMALL_BYTES", 0)
-    monkeypatch.setattr(staging, "LARGE_FILE_BYTES", 1_000)
+    monkeypatch.setattr(staged_files, "LARGE_FILE_BYTES", 1_000)
 
 
 def staged(root: Path, files: Mapping[str, bytes], *models: str) -> StagedModel:
@@ -86,7 +86,7 @@ def test_unchanged_file_is_neither_read_nor_copied_again(
 ) -> None:
     """After a change of a small file, the copy of the large one stays, and the large file is not opened."""
     first = staged(tmp_path / "models", FILES)
-    monkeypatch.setattr(staging, "copy_member", lambda *_: pytest.fail("copied again"))
+    monkeypatch.setattr(staged_files, "_copy", lambda *_: pytest.fail("copied again"))
     second = staged(tmp_path / "models", {"net/1/labels.txt": b"dog\ncat\n"})
     assert second.digest != first.digest
     assert second.large == first.large
@@ -122,15 +122,15 @@ def test_file_that_changes_while_it_is_copied_is_refused(
 ) -> None:
     """A large file that a program writes to is an error, and leaves no copy."""
     repository = write_repository(tmp_path / "models", FILES)
-    hash_copy = copying._copy_and_hash
+    hash_copy = staged_files._copy_and_hash
 
     def edit(original: object, copy: object) -> bytes:
         with (tmp_path / "models" / "net" / "1" / "model.onnx").open("ab") as file:
             file.write(b"more")
         return hash_copy(original, copy)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(copying, "_copy_and_hash", edit)
-    monkeypatch.setattr(copying, "_share_blocks", lambda *_: False)
+    monkeypatch.setattr(staged_files, "_copy_and_hash", edit)
+    monkeypatch.setattr(staged_files, "share_blocks", lambda *_: False)
     with pytest.raises(ArchiveError, match=r"model\.onnx: changed while it was read"):
         stage(repository, ["net"], tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".modelfile"] == []
@@ -144,7 +144,8 @@ def test_shared_blocks_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return True
 
     plain = staged(tmp_path / "a" / "models", FILES)
-    monkeypatch.setattr(copying, "_share_blocks", share)
+    for module in (copying, staged_files):
+        monkeypatch.setattr(module, "share_blocks", share)
     shared = staged(tmp_path / "b" / "models", FILES)
     assert shared.large[0].digest == plain.large[0].digest
     assert contents(shared) == FILES
@@ -182,28 +183,3 @@ def test_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     repository = write_repository(tmp_path / "models", FILES)
     with pytest.raises(ArchiveError, match=r"cannot be copied there .*; choose a folder that you may write"):
         stage(repository, ["net"], tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("path", "problem"),
-    [
-        ("net/a\0b", "has a NUL"),
-        ("net//model.onnx", "an empty name"),
-        ("net/../model.onnx", '".."'),
-        ("net/ /model.onnx", "an empty name"),
-        ("net/1/", "an empty name"),
-        (f"net/{'é' * 128}", "more than 255 bytes"),
-        (f"net/{'/'.join(['a' * 100] * 11)}", "S3 allows 1024"),
-        ("net/config.pbtxt/model.onnx", "is below a file"),
-    ],
-)
-def test_names_that_sagemaker_refuses(path: str, problem: str) -> None:
-    """Each rule of S3ModelDataSource has a message with the path and a fix."""
-    (found,) = name_problems(["net/config.pbtxt", path], "models/files/net/0/")
-    assert problem in found
-    assert "; rename" in found or "; shorten" in found
-
-
-def test_valid_names_are_accepted() -> None:
-    """Spaces, dots and letters beyond ASCII are valid in a name."""
-    assert name_problems(["net/1/my model.v2.onnx", "net/1/größe", f"net/{'a' * 255}", "a/..b/c"]) == []

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-import triton_model_check.artifacts.container_metrics as package
-from triton_model_check.artifacts.container_metrics.publisher import add_publisher
+from constructs_triton.cdk.repository import metrics_publisher
+from constructs_triton.cdk.repository.metrics_publisher import add_publisher
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.packing import fingerprint
 
-MODEL = Path(package.__file__).parent / "_metrics" / "1" / "model.py"
+MODEL = Path(metrics_publisher.__file__).parent / "_metrics" / "1" / "model.py"
 ARGUMENTS = {"model_name": "_metrics"}
 
 
@@ -174,7 +174,7 @@ def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> 
         copy = add_publisher(repository, ["m", "step"], tmp_path / f"{place}-copy")
         assert list(copy.models) == ["_metrics", "m", "step"]
         assert copy.closure("m") == ["_metrics", "m", "step"]
-        found = copy.check(Target(mode="single", default_model="m")).findings
+        found = copy.check(Target(default_model="m")).findings
         assert [each for each in found if each.path.startswith("_metrics")] == []
         digests.add(fingerprint(copy, copy.closure("m")))
     assert len(digests) == 1

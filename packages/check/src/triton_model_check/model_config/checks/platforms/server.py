@@ -1,0 +1,86 @@
+"""How a server is started, on a machine, in a container, on Kubernetes or on KServe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.findings import Severity
+from triton_model_check.facts.images import python_instance_bytes
+from triton_model_check.model_config.checks.target import instance_count
+from triton_model_check.model_config.fixing.text_fixes import fix_of_fault
+from triton_model_check.model_config.folder import CONFIGS
+from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.rules import Problem, rule
+from triton_model_check.model_config.target import SERVERS, Platform
+from triton_model_check.model_config.text import decode, read_text_fault
+
+_MIB = 2**20
+_SMALL_SINCE = "23.09"
+_server_rule = partial(rule, platforms=SERVERS)
+
+
+@_server_rule(
+    "server-shm-size",
+    "repository",
+    source="triton python_backend src/python_be.cc: shm_default_byte_size by release branch",
+)
+def shm_size(context: RepositoryContext) -> Iterator[Problem]:
+    """The instances of Python models fit into ``/dev/shm`` of the container when the server starts.
+
+    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. A container has 64 MiB by
+    default. The instance that finds no more space stops the server. Requests need more, which depends on the
+    size of their tensors.
+    """
+    size, version = context.target.shm_bytes, context.target.image_version
+    if size is None or version is None:
+        return
+    count = sum(_python_instances(context.models[name]) for name in context.loaded)
+    needed = count * python_instance_bytes(version)
+    if needed > size:
+        hint = _shm_hint(context.target.platform, -(-needed // (64 * _MIB)) * 128, version)
+        message = f"{count} instances of Python models take {needed / _MIB:g} MiB of /dev/shm at their start"
+        yield Problem(f"{message} with image {version}, got {size / _MIB:g} MiB", hint=hint)
+
+
+def _python_instances(model: ModelUnderCheck) -> int:
+    if model.backend != "python":
+        return 0
+    return 1 if model.config is None else instance_count(model)
+
+
+def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
+    """Return how to enlarge ``/dev/shm``, with room for requests."""
+    fix = "mount an emptyDir volume with medium: Memory at /dev/shm"
+    if platform in ("server", "docker"):
+        fix = f"start the container with --shm-size={mebibytes}m"
+    is_small = is_at_least(version, _SMALL_SINCE)
+    other = "lower the count of instance groups" if is_small else f"use image version {_SMALL_SINCE} or newer"
+    return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
+
+
+@_server_rule(
+    "server-named-config",
+    "model",
+    severity=Severity.WARNING,
+    source="triton core GetModelConfigFullPath; server src/command_line_parser.cc by release branch",
+    since="24.05",
+)
+def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every file ``configs/NAME.pbtxt`` follows the protobuf text format.
+
+    ``--model-config-name NAME`` replaces ``config.pbtxt`` by it, and Triton then rejects the model. With this
+    option, the check applies all rules to the files of that name.
+    """
+    files = model.folder.list(CONFIGS) if model.folder.entries.get(CONFIGS) else {}
+    for name, is_folder in sorted(files.items()):
+        path = model.folder.relative(CONFIGS, name)
+        if is_folder or not name.endswith(".pbtxt") or path == model.folder.config_path:
+            continue
+        content = model.folder.read(CONFIGS, name)
+        fault = None if content is None else read_text_fault(content)[1]
+        if fault is not None:
+            hint = f"{fault.hint}; then check it with --model-config-name {name.removesuffix('.pbtxt')}"
+            fix = fix_of_fault(fault, decode(content or b""))
+            yield Problem(fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix)
