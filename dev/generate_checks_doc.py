@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_examples import EXAMPLES, Example, Files, code_of, write
 
-from constructs_triton_core.findings import Verdict
+from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.rules import Rule
 from triton_model_check.model_config.target import PLATFORMS, Target
@@ -60,7 +61,7 @@ checked, it has "accepts what was checked" in place of "loads it". In a script, 
 | `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
-| `findings` | each: `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `place` |
+| `findings` | `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `fix`, `place` |
 | `not_checked` | what was not checked, each with the reason |
 | `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
@@ -122,6 +123,24 @@ report = check_repository("models", target="server")
 assert [finding.code for finding in report.errors] == []
 ```
 
+## Fixes
+
+```text
+triton-model-check models --diff
+triton-model-check models --fix
+triton-model-check models --fix --unsafe-fixes
+```
+
+`--fix` corrects files where only one spelling can have been meant, such as an enum value in quotes or
+`platform: "pytorch"`. With `--unsafe-fixes` it also does what needs a guess: it follows "did you mean", and
+chooses one way of a hint that has several. `--diff` prints what they would change, writes nothing, and exits
+with 1 if there is a change.
+
+A fix changes only its place: comments, layout, encoding and line ends remain. It does not write through a
+link that leaves the repository. What remains is reported as usual, and decides the exit code. `--select` and
+`--ignore` choose what is fixed. The tables below have the flag that each check needs; a check without one has
+the reason on its page. In JSON, `fix` of a finding is `null`, or has `safe` and `edits`: each replaces the
+characters of `path` from `start` to before `end` by `text`.
 """
 GROUP_HEAD = """# {title}
 
@@ -173,10 +192,17 @@ def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
         rows = [
-            f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} |"
+            f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} "
+            f"| {_fix(rule)} |"
             for rule in rules
         ]
-        parts += [f"## {CHAPTERS[group]}\n", "| code | severity | rule |", "|---|---|---|", *rows, ""]
+        parts += [
+            f"## {CHAPTERS[group]}\n",
+            "| code | severity | rule | fix |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -196,6 +222,16 @@ def _effect(rule: Rule) -> str:
     return "error" if rule.rejects else "error, cannot be served"
 
 
+def _fix(rule: Rule) -> str:
+    """Return the flag that fixes what the rule finds; empty if nothing can."""
+    if rule.fix_reason is not None:
+        return ""
+    keys = (key for key in EXAMPLES if code_of(key) == rule.code)
+    fixes = [each.fix for key in keys for each in _findings(key) if each.code == rule.code]
+    safe = {fix.is_safe for fix in fixes if fix is not None}
+    return " or ".join(["`--fix`"] * (True in safe) + ["`--unsafe-fixes`"] * (safe != {True}))
+
+
 def _where(rule: Rule) -> str:
     """Return for which targets and image versions the rule holds; empty if for all."""
     targets = "" if rule.platforms == PLATFORMS else ", ".join(f"`{each}`" for each in rule.platforms)
@@ -209,26 +245,33 @@ def _where(rule: Rule) -> str:
 def _section(rule: Rule) -> str:
     lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
     lines.append(f"Severity: {_effect(rule)}. {_where(rule)}Source: {rule.source}.\n")
-    for key, example in EXAMPLES.items():
+    lines.append(f"Fix: {_fix(rule)}.\n" if rule.fix_reason is None else f"No fix: {rule.fix_reason}.\n")
+    for key in EXAMPLES:
         if code_of(key) == rule.code:
-            lines += _example(example)
+            lines += _example(key)
     return "\n".join(lines)
 
 
-def _example(example: Example) -> list[str]:
+def _example(key: str) -> list[str]:
+    example = EXAMPLES[key]
     lines = [] if example.target is None else [f"For `{_target(example.target)}`:\n"]
-    lines += ["```text", *_printed(example), "```\n", "```diff", *_changed(example), "```\n"]
+    lines += ["```text", *_printed(key), "```\n", "```diff", *_changed(example), "```\n"]
     if example.fixed_target is not None:
         lines.append(f"Fixed for `{_target(example.fixed_target)}`.\n")
     return lines
 
 
-def _printed(example: Example) -> list[str]:
+def _printed(key: str) -> list[str]:
     """What the command line prints for the failing repository."""
+    return [line for finding in _findings(key) for line in str(finding).splitlines()]
+
+
+@cache
+def _findings(key: str) -> tuple[Finding, ...]:
+    example = EXAMPLES[key]
     with TemporaryDirectory() as directory:
         repository = ModelRepository.from_directory(write(example.failing, Path(directory) / "models"))
-        findings = repository.check(example.target, is_packed=False).findings
-    return [line for finding in findings for line in str(finding).splitlines()]
+        return repository.check(example.target, is_packed=False).findings
 
 
 def _changed(example: Example) -> list[str]:

@@ -250,6 +250,20 @@ def test_endpoint_is_derived_from_the_folder(
     assert capsys.readouterr().out.splitlines()[-1] == summary
 
 
+def test_ignored_finding_of_several_endpoints_is_counted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each of the endpoints, which the folder needs for ``b``, has the finding of its own model."""
+    ignored = (
+        "instance_group { count: -1 }  # triton-model-check: ignore[instance-count] derived by a script\n"
+    )
+    files = {**_TWO, "b/config.pbtxt": HEAD + ignored, "b/1/model.py": CLASS + _CALLS}
+    write({**files, "m/config.pbtxt": HEAD + ignored}, tmp_path / "models")
+    assert main(["check", str(tmp_path / "models")]) == 0
+    summary = capsys.readouterr().out.splitlines()[0]
+    assert summary.startswith("0 errors, 0 warnings, 2 ignored: Triton on SageMaker single-model endpoints")
+
+
 def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The hint names the folder that contains the models, with which the check passes."""
     write(ensemble(ONE_STEP), tmp_path / "shop" / "models")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_examples.repositories import CLASS, HEAD, ONE_STEP, ensemble, one, write
+from check_examples.repositories import CLASS, HEAD, ONE_STEP, Files, ensemble, one, write
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
@@ -17,7 +17,7 @@ from triton_model_check.model_repository import ModelRepository
 BROKEN = HEAD.replace("TYPE_FP32", "FP32", 1)
 
 
-def _findings(files: dict[str, Any], folder: Path, platform: Platform, **known: Any) -> tuple[Finding, ...]:
+def _findings(files: Files, folder: Path, platform: Platform, **known: Any) -> tuple[Finding, ...]:
     repository = ModelRepository.from_directory(write(files, folder / "models"))
     return repository.check(Target.named(platform, **known), is_packed=False).findings
 

@@ -103,6 +103,7 @@ def _entry(rule: Rule) -> Entry:
         ),
         "source": rule.source,
         "fix": rule.hint or "the finding says what to change",
+        "automatic fix": f"none: {rule.fix_reason}" if rule.fix_reason else "some findings, by `check --fix`",
     }
 
 

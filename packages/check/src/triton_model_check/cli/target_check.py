@@ -154,11 +154,12 @@ def _check_each(
 ) -> Checked:
     """Check each model with those that it needs for an endpoint of its own."""
     reports = {name: check(replace(target, default_model=name)) for name in names}
-    findings: dict[Finding, None] = {}
+    found: dict[Finding, bool] = {}  # whether it is reported, and not ignored
     for name, report in reports.items():
         own = {".", *repository.closure(name)}
-        findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
+        listed = (*((each, True) for each in report.findings), *((each, False) for each in report.ignored))
+        found |= {each: is_kept for each, is_kept in listed if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    ignored = dict.fromkeys(each for report in reports.values() for each in report.ignored)
-    merged = Report(str(repository.path), tuple(findings), tuple(not_checked), tuple(ignored))
+    kept, ignored = (tuple(each for each in found if found[each] is is_kept) for is_kept in (True, False))
+    merged = Report(str(repository.path), kept, tuple(not_checked), ignored)
     return Checked(merged, target, tuple(names))

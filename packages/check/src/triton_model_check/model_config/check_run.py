@@ -76,8 +76,10 @@ def _with_comments(
     """Return the findings with those about comments, and those that comments ignore."""
     kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
     for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
-        for problem in (problem for each in used for problem in rule.function(each)):
-            kept.append(_finding(rule, problem, str(problem.path), context.target))
+        problems = (problem for each in used for problem in rule.function(each))
+        with limited_suggestions():
+            listed = list(islice(problems, _MOST_PROBLEMS))
+        kept += (_finding(rule, each, str(each.path), context.target) for each in listed)
     return kept, ignored
 
 
@@ -95,7 +97,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
         for code, rule in RULES.items()
         if rule.group not in ("server", "target")
         and (target.local_files or not rule.needs_files)
-        and rule.holds_for(target.platform, target.image_version)
+        and rule.holds_for(target)
     }
 
 

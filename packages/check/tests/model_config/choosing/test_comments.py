@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,14 @@ def test_choice_of_models_and_files(tmp_path: Path) -> None:
         InvalidValueError, match=r'per-model-ignores\["m"\]: .*did you mean "text-placeholder"'
     ):
         Choice.of(per_model={"m": ["text-placehoder"]})
+
+
+def test_a_file_full_of_comments_takes_no_time(tmp_path: Path) -> None:
+    """Ten thousand comments, or one with as many codes, are read in linear time and reported a few times."""
+    many = f"{IGNORE}[text-placehoder] x\n" * 10_000 + f"{IGNORE}[{'unknown, ' * 10_000}]\n"
+    code = f"{IGNORE}[{'unknown, ' * 10_000}] x\n{CLASS}"
+    begun = time.process_time()
+    report = _check(one(many + HEAD, **{"m/1/model.py": code}), tmp_path)
+    assert time.process_time() - begun < 5
+    assert len(report.findings) <= 300
+    assert {each.code for each in report.findings} == {"ignore-unknown-code"}

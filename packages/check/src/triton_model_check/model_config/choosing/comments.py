@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
+from itertools import islice
 from typing import NamedTuple
 
 from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import RULES
-from triton_model_check.model_config.text import line_and_column
 from triton_model_check.model_config.text_spellings import STRING_OR_COMMENT
 
 _MARK = "triton-model-check:"
 _COMMENT = re.compile(rf"#\s*{_MARK}\s*ignore\[(?P<codes>[^\]]*)\](?P<reason>.*)")
+
+# More are not written by people, and each code is compared with the findings.
+_MOST_COMMENTS, _MOST_CODES = 1_000, 100
 
 
 class IgnoreComment(NamedTuple):
@@ -50,13 +54,19 @@ def comments_of(model: ModelUnderCheck) -> Iterator[IgnoreComment]:
     """Yield the comments of a model's configuration and of its Python files."""
     text = model.folder.config_text or ""
     if _MARK in text:
-        found = (match for match in STRING_OR_COMMENT.finditer(text) if match.group().startswith("#"))
-        places = ((match.group(), *line_and_column(text, match.start())) for match in found)
-        yield from _read(model.config_place, text.split("\n"), places)
+        yield from _read(model.config_place, text, _config_comments(text))
     for source in model.python_sources:
         if _MARK.encode() in source.content:
-            lines = source.content.decode("utf-8", "replace").split("\n")
-            yield from _read(source.path, lines, _python_comments(source.content))
+            text = source.content.decode("utf-8", "replace")
+            yield from _read(source.path, text, _python_comments(source.content))
+
+
+def _config_comments(text: str) -> Iterator[tuple[str, int, int]]:
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    for match in STRING_OR_COMMENT.finditer(text):
+        if match.group().startswith("#"):
+            line = bisect_right(starts, match.start())
+            yield match.group(), line, match.start() - starts[line - 1] + 1
 
 
 def _python_comments(content: bytes) -> Iterator[tuple[str, int, int]]:
@@ -66,21 +76,18 @@ def _python_comments(content: bytes) -> Iterator[tuple[str, int, int]]:
                 yield token.string, token.start[0], token.start[1] + 1
 
 
-def _read(path: str, lines: list[str], comments: Iterable[tuple[str, int, int]]) -> Iterator[IgnoreComment]:
-    for text, line, column in comments:
-        match = _COMMENT.match(text)
-        if match:
-            codes = tuple(filter(None, map(str.strip, match["codes"].split(","))))
-            below = () if lines[line - 1][: column - 1].strip() else _next_code(lines, line)
-            yield IgnoreComment(path, line, column, (line, *below), codes, match["reason"].strip())
-
-
-def _next_code(lines: list[str], line: int) -> tuple[int, ...]:
-    """Return the number of the first line after ``line`` that is neither blank nor a comment."""
-    for number, text in enumerate(lines[line:], line + 1):
-        if text.strip() and not text.lstrip().startswith("#"):
-            return (number,)
-    return ()
+def _read(path: str, text: str, comments: Iterable[tuple[str, int, int]]) -> Iterator[IgnoreComment]:
+    """Yield the comments that ignore findings: the first thousand, each with its first hundred codes."""
+    lines = text.split("\n")
+    code_lines = [number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != "#"]
+    found = ((match, *place) for said, *place in comments if (match := _COMMENT.match(said)))
+    for match, line, column in islice(found, _MOST_COMMENTS):
+        codes = map(str.strip, match["codes"].split(",", _MOST_CODES)[:_MOST_CODES])
+        is_alone = not lines[line - 1][: column - 1].strip()
+        after = bisect_right(code_lines, line)
+        below = code_lines[after : after + 1] if is_alone else ()
+        known = tuple(filter(None, codes))
+        yield IgnoreComment(path, line, column, (line, *below), known, match["reason"].strip())
 
 
 def apply_comments(
