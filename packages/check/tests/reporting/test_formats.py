@@ -112,7 +112,7 @@ def test_github_gets_errors_first(repository: Path, capsys: pytest.CaptureFixtur
         "::models/m/config.pbtxt:3:1: backend-max-batch-size: "
     )
     assert warning.startswith("::warning title=instance-count,file=models/m/config.pbtxt,line=2,")
-    assert verdict.startswith("1 error, 1 warning: Triton rejects it")
+    assert verdict.startswith("1 error, 1 warning: Triton ")
 
 
 def test_github_command_cannot_be_forged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.Capture
     print_results(results, "sarif")
     assert len(json.loads(capsys.readouterr().out)["runs"][0]["results"]) == 2
     print_results(results, "text")
-    assert f"{tmp_path / 'b'}:" in capsys.readouterr().out.splitlines()
+    assert f"{tmp_path / 'b'}: 1 error" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
