@@ -85,7 +85,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "file added": lambda root: (root / "net/1/notes.txt").write_bytes(b""),
     "file in the place of a folder": lambda root: (
         (root / "net/1").rename(root / "net/2"),
-        (root / "net/1").touch(),
+        (root / "net/1").write_bytes(b""),
     ),
     "link in the place of a file": lambda root: replace_by_link(root / "net/labels.txt"),
     "mode": lambda root: (root / "net/1/model.py").chmod(0o600),
@@ -116,7 +116,7 @@ def test_any_change_of_a_file_is_checked(
     assert computed
 
 
-@pytest.mark.parametrize("target", [Target(mode="multi-model"), Target(image_version="24.09")])
+@pytest.mark.parametrize("target", [Target("sagemaker-multi-model"), Target(image_version="24.09")])
 def test_another_question_is_checked(target: Target, path: Path, computed: list[object]) -> None:
     """Findings for one target are not those for another."""
     findings(path)

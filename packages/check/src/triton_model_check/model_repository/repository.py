@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -75,7 +75,7 @@ class ModelRepository:
         calls: Mapping[str, Sequence[str]] | None = None,
         also_served: Sequence[str] = (),
         linked_files: Collection[str] = (),
-    ) -> ModelRepository:
+    ) -> Self:
         """Return the repository of a folder. Nothing below its first level is read yet.
 
         What ``triton-models.toml`` in the folder has of ``calls`` and ``also_served`` applies too.

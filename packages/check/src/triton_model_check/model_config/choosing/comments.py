@@ -80,7 +80,11 @@ def _read(path: str, text: str, comments: Iterable[tuple[str, int, int]]) -> Ite
     """Yield the comments that ignore findings: the first thousand, each with its first hundred codes."""
     lines = text.split("\n")
     code_lines = [number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != "#"]
-    found = ((match, *place) for said, *place in comments if (match := _COMMENT.match(said)))
+    found = (
+        (match, line, column)
+        for said, line, column in comments
+        if (match := _COMMENT.match(said)) is not None
+    )
     for match, line, column in islice(found, _MOST_COMMENTS):
         codes = map(str.strip, match["codes"].split(",", _MOST_CODES)[:_MOST_CODES])
         is_alone = not lines[line - 1][: column - 1].strip()
