@@ -85,7 +85,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "file added": lambda root: (root / "net/1/notes.txt").write_bytes(b""),
     "file in the place of a folder": lambda root: (
         (root / "net/1").rename(root / "net/2"),
-        (root / "net/1").touch(),
+        (root / "net/1").write_bytes(b""),
     ),
     "link in the place of a file": lambda root: replace_by_link(root / "net/labels.txt"),
     "mode": lambda root: (root / "net/1/model.py").chmod(0o600),
