@@ -17,12 +17,6 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD + "instance_group { kind: KIND_CPU count: 64 }\n"),
         DOCKER,
     ),
-    "server-load-model-absent": Example(
-        one(HEAD),
-        one(HEAD),
-        Target.named("server", load_models=("n",)),
-        Target.named("server", load_models=("m",)),
-    ),
     "server-named-config": Example(
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD.replace("TYPE_FP32", "FP32", 1)}),
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD}),

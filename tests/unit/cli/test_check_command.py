@@ -277,7 +277,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
         (["--gpus", "-1"], "--gpus: must be at least 0, got -1; raise it to 0\n"),
         (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
         (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
-        (["--target", "both"], "--target: must be one of its choices, got 'both'; choose from"),
+        (["--target", "both"], '--target: must be a target, got "both"; use one of'),
     ],
 )
 def test_wrong_options_are_reported(

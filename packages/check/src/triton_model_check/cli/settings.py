@@ -21,7 +21,6 @@ from triton_model_check.untrusted.toml_files import TomlFile
 __all__ = ["Settings"]
 
 _NAME = "triton-model-check"
-_TABLE = ("tool", _NAME)
 OPTIONS: dict[str, dict[str, Any]] = load("targets")["options"]
 """The options of a check by name; ``example`` is a value of the setting, whose type is that of the key."""
 TYPES: dict[str, Callable[[str], Any]] = {
@@ -65,21 +64,19 @@ class Settings:
         """
         start = path.resolve()
         for folder in (start, *start.parents):
-            own = folder / f"{_NAME}.toml"
+            own, project = folder / f"{_NAME}.toml", folder / "pyproject.toml"
             if own.is_file():
-                return cls._read(TomlFile.read(own), ())
-            project = folder / "pyproject.toml"
+                file = TomlFile.read(own)
+                return cls._read(file, (), file.document)
             if _names_this_program(project):
                 file = TomlFile.read(project)
-                if _NAME in file.document.get("tool", {}):
-                    return cls._read(file, _TABLE)
+                tool = file.document.get("tool")
+                if isinstance(tool, Mapping) and _NAME in tool:
+                    return cls._read(file, ("tool", _NAME), tool[_NAME])
         return cls()
 
     @classmethod
-    def _read(cls, file: TomlFile, keys: Sequence[str]) -> Settings:
-        table: Any = file.document
-        for key in keys:
-            table = table[key]
+    def _read(cls, file: TomlFile, keys: Sequence[str], table: Any) -> Settings:
         if not isinstance(table, Mapping):
             raise file.malformed(keys, table, "a table", f"[{'.'.join(keys)}]")
         file.refuse_unknown(keys, table, [name for name, each in OPTIONS.items() if "example" in each])

@@ -14,7 +14,7 @@ from triton_model_check.model_config.checks.packing.files import POINTER_CODE, p
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
-from triton_model_check.model_config.target import Platform
+from triton_model_check.model_config.target import Target
 
 __all__ = ["RULES", "RepositoryContext"]
 
@@ -28,21 +28,14 @@ _LONGEST_MESSAGE = 1000
 
 
 @cache
-def _rules_for(
-    scopes: tuple[str, ...],
-    fields: frozenset[str],
-    local_files: bool,
-    platform: Platform,
-    version: str | None,
-) -> tuple[Rule, ...]:
+def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -> tuple[Rule, ...]:
     """The rules for a model of these scopes with these fields; a repository has few combinations."""
     return tuple(
         rule
         for rule in RULES.values()
         if rule.scope in scopes
-        and (local_files or not rule.needs_files)
         and (not rule.when or not fields.isdisjoint(rule.when))
-        and rule.holds_for(platform, version)
+        and rule.holds_for(target)
     )
 
 
@@ -80,13 +73,11 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
-    target = context.target
-    known = (target.local_files, target.platform, target.image_version)
-    for rule in _rules_for(("repository",), frozenset(), *known):
+    for rule in _rules_for(("repository",), frozenset(), context.target):
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", None, target.platform)
+            yield _finding(rule, problem, problem.path or ".", None, context.target)
 
 
 def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
@@ -97,8 +88,7 @@ def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
-    known = (model.target.local_files, model.target.platform, model.target.image_version)
-    for rule in _rules_for(model.scopes, model.fields, *known):
+    for rule in _rules_for(model.scopes, model.fields, model.target):
         for number, problem in enumerate(rule.function(model)):
             if number == _MOST_PROBLEMS:
                 yield _finding_of(model, rule, _MORE)
@@ -107,17 +97,16 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
-    platform = model.target.platform
     if problem.path is not None:
-        return _finding(rule, problem, problem.path, None, platform)
-    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), platform)
+        return _finding(rule, problem, problem.path, None, model.target)
+    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), model.target)
 
 
 def _finding(
-    rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None, platform: Platform
+    rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None, target: Target
 ) -> Finding:
     line, column = place or (problem.line, problem.column)
-    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, platform))
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
     return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.locations import FieldPath
-from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, Platform
+from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 
 Scope = Literal[
     "model",
@@ -92,20 +91,20 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def holds_for(self, platform: Platform, version: str | None) -> bool:
-        """Whether the rule holds for a platform and an image version; ``None`` is an unknown version."""
-        if platform not in self.platforms:
+    def holds_for(self, target: Target) -> bool:
+        """Whether the rule holds for a target: its platform, its image and the files that are there."""
+        version = target.image_version
+        if target.platform not in self.platforms or (self.needs_files and not target.local_files):
             return False
         if version is None:
             return self.since is None and self.before is None
-        is_old = self.since is not None and not is_at_least(version, self.since)
-        return not (is_old or (self.before is not None and is_at_least(version, self.before)))
+        return (self.since or "") <= version < (self.before or "~")  # YY.MM sorts as a string
 
-    def hint_for(self, problem: Problem, platform: Platform) -> str:
-        """The hint of a problem on a platform: its own, or the rule's."""
+    def hint_for(self, problem: Problem, target: Target) -> str:
+        """The hint of a problem on a target: its own, or the rule's."""
         if problem.hint is not None:
             return problem.hint
-        return self.hint if platform in SAGEMAKER or not self.server_hint else self.server_hint
+        return self.hint if target.is_sagemaker or not self.server_hint else self.server_hint
 
 
 RULES: dict[str, Rule] = {}

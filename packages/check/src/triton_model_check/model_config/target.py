@@ -46,7 +46,7 @@ def read_platform(place: str, text: str) -> Platform:
         if text == each:
             return each
     hint = did_you_mean(text, PLATFORMS, f"use one of {quoted(PLATFORMS)}")
-    raise InvalidValueError(f'{place}: is unknown, got "{text}"; {hint}')
+    raise InvalidValueError(f'{place}: must be a target, got "{text}"; {hint}')
 
 
 def read_size(place: str, text: str) -> int:

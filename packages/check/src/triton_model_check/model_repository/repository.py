@@ -301,8 +301,9 @@ class ModelRepository:
     def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
         if not target.is_sagemaker:
             wanted = target.load_models
-            is_all = not wanted or ALL_MODELS in wanted
-            return tuple(models) if is_all else tuple(name for name in models if name in wanted)
+            if not wanted or ALL_MODELS in wanted:
+                return tuple(models)
+            return tuple(self.model(name).name for name in wanted)
         if target.mode == "single" and target.default_model in models:
             return (str(target.default_model),)
         if target.mode == "multi-model" and self.root_model is None:

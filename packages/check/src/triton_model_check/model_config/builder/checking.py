@@ -79,14 +79,13 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
 
     model = _context(config, steps or ()).models[config.name or UNNAMED]
     for rule in RULES.values():
-        if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
-            continue
-        if not rule.holds_for(model.target.platform, model.target.image_version):
+        is_in_scope = rule.scope in model.scopes and rule.holds_for(model.target)
+        if not is_in_scope or rule.severity is not Severity.ERROR:
             continue
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
                 yield ConfigProblem(
-                    rule.code, problem.message, rule.hint_for(problem, model.target.platform), problem.field
+                    rule.code, problem.message, rule.hint_for(problem, model.target), problem.field
                 )
 
 

@@ -166,6 +166,7 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     source='triton python_backend README, "Creating Custom Execution Environments"',
     hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
     "image_version in python_environments",
+    server_hint="build it with the Python of the image, and pack it with conda-pack or venv-pack",
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has the Python version of the image.
@@ -185,6 +186,7 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     rejects=False,
     source="observed with triton server 2.51; server build.py: numpy<2",
     hint='add "numpy<2" to its requirements, and build it for the image with `constructs-triton env build`',
+    server_hint='add "numpy<2" to its requirements, and build it again',
     before="24.11",
 )
 def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:

@@ -37,11 +37,7 @@ def config_at_root(context: RepositoryContext) -> Iterator[Problem]:
 
 
 @rule(
-    "sagemaker-no-model",
-    "repository",
-    source=_SERVE,
-    hint="add a folder for each model",
-    platforms=SAGEMAKER,
+    "sagemaker-no-model", "repository", source=_SERVE, hint="add a folder for each model", platforms=SAGEMAKER
 )
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
     """The archive contains at least one folder.

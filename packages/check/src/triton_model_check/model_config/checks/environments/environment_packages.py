@@ -94,6 +94,7 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-size",
     source="triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start",
     hint="use an image of your own with these packages (TritonImage.from_asset), or remove packages",
+    server_hint="use an image of your own with these packages, or remove packages",
 )
 def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has at most 2 GB.

@@ -90,6 +90,7 @@ def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-compiled",
     source="CPython importlib.machinery.EXTENSION_SUFFIXES",
     hint="build it for the image with `constructs-triton env build --image-version`, on any machine",
+    server_hint="build it on x86_64 Linux with the Python of the image",
 )
 def environment_compiled(model: ModelUnderCheck) -> Iterator[Problem]:
     """Packages and compiled modules of a packed environment are for the Python and platform of AWS's image.

@@ -7,13 +7,12 @@ from functools import partial
 
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
-from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import python_instance_bytes
 from triton_model_check.model_config.checks.target import instance_count
 from triton_model_check.model_config.folder import CONFIGS
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
-from triton_model_check.model_config.target import ALL_MODELS, SERVERS, Platform
+from triton_model_check.model_config.target import SERVERS, Platform
 from triton_model_check.model_config.text import read_text_fault
 
 _MIB = 2**20
@@ -24,7 +23,6 @@ _server_rule = partial(rule, platforms=SERVERS)
 @_server_rule(
     "server-shm-size",
     "repository",
-    needs_files=True,
     source="triton python_backend src/python_be.cc: shm_default_byte_size by release branch",
 )
 def shm_size(context: RepositoryContext) -> Iterator[Problem]:
@@ -59,22 +57,6 @@ def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
     is_small = is_at_least(version, _SMALL_SINCE)
     other = "lower the count of instance groups" if is_small else f"use image version {_SMALL_SINCE} or newer"
     return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
-
-
-@_server_rule(
-    "server-load-model-absent",
-    "repository",
-    source="triton server docs/user_guide/model_management.md: --load-model",
-)
-def load_model_absent(context: RepositoryContext) -> Iterator[Problem]:
-    """Each model of ``--load-model`` has a folder.
-
-    The server does not become ready if a model that it loads at its start is missing.
-    """
-    for name in context.target.load_models:
-        if name not in context.folders and name != ALL_MODELS:
-            hint = did_you_mean(name, context.folders, f"load one of {quoted(context.folders)}")
-            yield Problem(f'the repository has no model "{name}", which --load-model names', hint=hint)
 
 
 @_server_rule(
