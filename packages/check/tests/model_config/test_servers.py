@@ -120,7 +120,7 @@ def test_backends_of_an_image(
     config = HEAD.replace("python", backend) + (
         'platform: "tensorflow_graphdef"\n' * (backend == "tensorflow")
     )
-    files = {"m/config.pbtxt": config, "m/1/model.graphdef": b"\n\0"}
+    files: Files = {"m/config.pbtxt": config, "m/1/model.graphdef": b"\n\0"}
     found = [each for each in _findings(files, tmp_path, platform, **known) if "-backend-" in each.code]
     assert [each.hint.startswith(hint or "?") for each in found] == [True] * (hint is not None)
 
