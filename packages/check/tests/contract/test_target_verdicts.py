@@ -12,8 +12,7 @@ import pytest
 from target_cases import CASES, VERDICTS, Case
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Finding
-from triton_model_check.model_config.report import Verdict
+from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.model_repository import ModelRepository
 
 NOT_ABOUT_MODELS = {
