@@ -110,9 +110,11 @@ def _overlap(one: Edit, other: Edit) -> bool:
 
 def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
     """Return the new text of a file, or ``None`` if a configuration could not be parsed any more."""
-    before = after = decode(read_regular(path))
-    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
-        after = f"{after[: edit.start]}{edit.text}{after[edit.end :]}"
+    before, pieces, last = decode(read_regular(path)), [], 0
+    for edit in sorted(edits, key=lambda each: each.start):
+        pieces += [before[last : edit.start], edit.text]
+        last = edit.end
+    after = "".join((*pieces, before[last:]))
     is_broken = path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
     return None if is_broken else after
 
