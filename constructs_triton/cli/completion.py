@@ -65,11 +65,11 @@ def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     for name, actions in below.items():
         parser = commands.choices[name]
         words = [each.dest.partition(" ")[2] for each in actions]
-        files = next(each for each in parser._actions if not each.option_strings)
         both = f"_constructs_triton_{name}"
         define = f'{both}() {{ compgen -W "{" ".join(words)}" -- "$1"; compgen -f -- "$1"; }}'
         file = shtab.CHOICE_FUNCTIONS["file"]
-        files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
+        for files in [each for each in parser._actions if not each.option_strings][:1]:  # `doctor` reads none
+            files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
         nested = parser.add_subparsers()
         for word, each in zip(words, actions, strict=True):
             child = nested.add_parser(word, help=each.help)
