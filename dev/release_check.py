@@ -32,6 +32,13 @@ FOREIGN = re.compile(
 # These tests belong to the projects that `project new` writes.
 TEMPLATES = "constructs_triton_tools/cli/project/"
 REQUIREMENTS = f"packages/tools/src/{TEMPLATES}template/requirements.txt"
+#: What installs the checker elsewhere: the mirror for pre-commit, the GitHub Action, and the page about both.
+INSTALLERS = (
+    "packages/check/mirror/pyproject.toml",
+    "packages/check/action/action.yml",
+    "docs/checker/automation.md",
+)
+_CHECKER = re.compile(r"\btriton-model-check==([\w.+!-]+)")
 
 
 def main() -> int:
@@ -83,6 +90,9 @@ def version_problems(project: Path) -> Iterator[str]:
     template = (project / REQUIREMENTS).read_text()
     if f"constructs-triton[local,rehearse,testing]=={version}" not in template.splitlines():
         yield f"requirements.txt of the project template: must require constructs-triton {version}"
+    for file in INSTALLERS:
+        if set(_CHECKER.findall((project / file).read_text())) != {version}:
+            yield f"{file}: must install triton-model-check=={version}"
     released, _, development = version.partition(".dev")
     wanted = "(unreleased)" if development else "with the date of the release"
     heading = re.search(r"^## (\S+)(.*)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)

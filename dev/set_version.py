@@ -2,9 +2,9 @@
 
     python dev/set_version.py 0.2.0
 
-Writes each ``pyproject.toml``, each ``__version__`` and the requirements of the project template. Prints
-what is left to change, such as the heading in ``CHANGELOG.md``. Run ``make`` afterwards, which installs the
-packages again.
+Writes each ``pyproject.toml``, each ``__version__``, the requirements of the project template, and what
+installs the checker elsewhere. Prints what is left to change, such as the heading in ``CHANGELOG.md``. Run
+``make`` afterwards, which installs the packages again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from members import PROJECT, WRITTEN, members_of, written_versions
 from packaging.version import InvalidVersion, Version
-from release_check import REQUIREMENTS, version_problems
+from release_check import INSTALLERS, REQUIREMENTS, version_problems
 
 _VERSION = re.compile(r'^version = "[^"]+"$', re.MULTILINE)
 
@@ -27,7 +27,7 @@ def set_version(project: Path, version: str) -> list[str]:
     names = "|".join(re.escape(member.name) for member in members)
     pin = re.compile(rf"(?<![\w-])({names})(\[[\w,-]+\])?==[\w.+!-]+")
     changed = []
-    for name in (*(member.file for member in members), *written_versions(project), REQUIREMENTS):
+    for name in (*(member.file for member in members), *written_versions(project), REQUIREMENTS, *INSTALLERS):
         path = project / name
         before = path.read_text(encoding="utf-8")
         after = WRITTEN.sub(rf"\g<1>{version}", pin.sub(rf"\g<1>\g<2>=={version}", before))

@@ -21,8 +21,9 @@ COMMAND_GROUPS = {
         "load-test": Command(f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"),
     },
     "Models, packages and artifacts": {
+        "explain": Command(f"{__name__}.explain", "explain the code of a finding"),
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
-        "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
+        "project graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
         "env": Command(f"{_TOOLS}.env", "build Python environments for models of the Python backend"),
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),

@@ -21,6 +21,9 @@ from check_examples.repositories import (
     one,
 )
 
+IGNORE = "triton-model-check: ignore"
+PLACEHOLDER = 'parameters { key: "path" value { string_value: "${path}" } }\n'
+
 EXAMPLES: dict[str, Example] = {
     "text-syntax": Example(one(HEAD.replace(":", "", 1)), one(HEAD)),
     "text-syntax: byte order mark": Example(one("\ufeff" + HEAD), one(HEAD)),
@@ -41,6 +44,21 @@ EXAMPLES: dict[str, Example] = {
     "text-placeholder": added(
         'parameters { key: "path" value { string_value: "${path}" } }\n',
         'parameters { key: "path" value { string_value: "/opt/ml/model/m/1" } }\n',
+    ),
+    "ignore-without-reason": added(
+        f"# {IGNORE}[text-placeholder]\n{PLACEHOLDER}",
+        f"# {IGNORE}[text-placeholder] set at start\n{PLACEHOLDER}",
+    ),
+    "ignore-unknown-code": added(
+        f"# {IGNORE}[text-placeholder, text-placehoder] set at start\n{PLACEHOLDER}",
+        f"# {IGNORE}[text-placeholder] set at start\n{PLACEHOLDER}",
+    ),
+    "ignore-unknown-code: syntax": added(
+        f"# {IGNORE}[text-placeholder, text-syntax] set at start\n{PLACEHOLDER}",
+        f"# {IGNORE}[text-placeholder] set at start\n{PLACEHOLDER}",
+    ),
+    "ignore-unused": added(
+        f'# {IGNORE}[text-placeholder] set at start\nmetric_tags {{ key: "a" value: "b" }}\n', ""
     ),
     "layout-no-model": Example(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)

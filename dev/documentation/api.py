@@ -33,6 +33,7 @@ TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 PACKAGES: Mapping[str, str] = {
     "cdk": "constructs_triton.cdk",
     "testing": "constructs_triton.testing",
+    "check": "triton_model_check",
     "model_config": "triton_model_check.model_config",
     "model_files": "triton_model_check.model_files",
     "model_repository": "triton_model_check.model_repository",

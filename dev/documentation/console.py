@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,10 +46,12 @@ _PORT = 8080
 class Console:
     """A shell in a new folder. Each call prints one block of the page.
 
-    ``files`` is a folder with the files that :meth:`show` copies.
+    ``files`` is a folder with the files that :meth:`show` copies. ``width`` is that of the terminal: longer
+    lines are continued on the next one.
     """
 
-    def __init__(self, files: str | None = None, *, folder: str = "work") -> None:
+    def __init__(self, files: str | None = None, *, folder: str = "work", width: int | None = None) -> None:
+        self._width = width
         self._files = PROJECT / files if files else PROJECT
         self.folder = Path(mkdtemp(prefix="documentation-")) / folder
         self.folder.mkdir()
@@ -149,10 +152,16 @@ class Console:
     def _print(self, command: str, output: str, keep: str) -> None:
         text = _COLORS.sub("", output).replace(str(self.folder), "~/digits").rstrip()
         lines = [line.rstrip() for line in text.splitlines()]
-        kept = [line for line in lines if re.search(keep, line)]
+        kept = [part for line in lines if re.search(keep, line) for part in self._folded(line)]
         while kept and not kept[0]:
             kept = kept[1:]
         print("\n".join(["", "```console", f"$ {command}", *kept, "```", ""]))
+
+    def _folded(self, line: str) -> list[str]:
+        if self._width is None or len(line) <= self._width:
+            return [line]
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        return textwrap.wrap(line, self._width, subsequent_indent=indent, break_long_words=False)
 
 
 def same(first: str, second: str) -> bool:

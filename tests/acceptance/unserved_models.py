@@ -100,6 +100,7 @@ NOT_PROVED = {
     "target-plan-of-several-gpus": "needs GPUs and TensorRT: NVIDIA's documentation of engine plans",
     "target-storage": "needs SageMaker: its documentation of volumes",
     "text-size": "a limit of the check, not of Triton, which answers",
+    "ignore-without-reason": "a rule about comments, which Triton ignores",
     "tree-features": "needs the FIL backend: RapidsModel::predict. Its stand-in, LightGBM, compares the "
     "numbers and refuses the request; FIL answers with values of other rows",
 }

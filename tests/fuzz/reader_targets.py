@@ -24,12 +24,12 @@ from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.untrusted.regular_files import read_json
+from constructs_triton_tools.building.environments.contents import read_contents
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.operations.captured_requests import read_capture_files
 from constructs_triton_tools.operations.stopping.saved_endpoint import read_saved
 from constructs_triton_tools.planning.prices import price_of
 from constructs_triton_tools.planning.recommender import read_recommendations
-from triton_model_check.artifacts.environments.contents import read_contents
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, read_lock
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.model_files.plan_manifest import read_manifest

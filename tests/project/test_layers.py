@@ -50,7 +50,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_config",
         "model_repository",
         "artifacts",
+        "reporting",
         "cli",
+        "repository_check",
         "__main__",
     ),
     "constructs_triton_functions": (

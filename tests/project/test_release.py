@@ -11,6 +11,7 @@ import pytest
 import set_version
 from members import members_of, own_requirements, written_versions
 from release_check import (
+    INSTALLERS,
     REQUIREMENTS,
     distribution_problems,
     missing_distributions,
@@ -22,7 +23,7 @@ from smallest_uses import USES
 PROJECT = Path(__file__).parents[2]
 MEMBERS = members_of()
 VERSION = MEMBERS[-1].version
-WRITTEN = (*(member.file for member in MEMBERS), *written_versions(), REQUIREMENTS)
+WRITTEN = (*(member.file for member in MEMBERS), *written_versions(), REQUIREMENTS, *INSTALLERS)
 FILES = (*WRITTEN, "CHANGELOG.md")
 CONTENT = ("p/py.typed", "p/__init__.py", "p-1.dist-info/METADATA", "p-1.dist-info/licenses/LICENSE")
 METADATA = "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nLicense-File: b/C.txt\n"

@@ -107,7 +107,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_environment_requirements.py": (
             "test_a_header_with_other_values_is_refused test_lock_file_that_cannot_be_read"
         ),
-        "test_hostile_environments.py": "test_contents_are_bounded",
+        "test_environment_contents.py": "test_contents_are_bounded",
         "test_environment_build.py": ("test_a_package_that_exists_only_as_source_is_refused"),
     },
     "Packages that `env build` installs": {
@@ -176,7 +176,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Metadata of packages in packed Python environments, which `env show` prints": {
-        "test_hostile_environments.py": ("test_contents_are_bounded test_metadata_are_bounded_together"),
+        "test_environment_contents.py": ("test_contents_are_bounded test_metadata_are_bounded_together"),
     },
     "Names in packed Python environments, which the checks read": {
         "test_hostile_environments.py": "test_names_are_bounded",

@@ -18,19 +18,14 @@ from constructs_triton.cdk.options.image import (
     is_cpu_image,
     moving_tag,
 )
+from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE, cuda_mismatch, given_ami_version
 from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.environment import variables
-from triton_model_check.facts.inference_ami import (
-    FOR_THE_IMAGE,
-    InferenceAmi,
-    cuda_mismatch,
-    default_inference_ami,
-    given_ami_version,
-)
+from triton_model_check.facts.inference_ami import InferenceAmi, default_inference_ami
 from triton_model_check.model_config.target import Target
 
 _GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"

@@ -20,7 +20,7 @@ from constructs_triton.cdk.validation.property_types import PropertyType, check_
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.tokens import is_token
-from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
+from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.model_config.target import Target
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")

@@ -19,6 +19,7 @@ from constructs_triton.cdk.monitoring.publisher_variables import (
     with_publisher_variables,
 )
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
+from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE
 from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
     ami_findings,
@@ -32,7 +33,6 @@ from constructs_triton_core.declared_values import part_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE
 from constructs_triton.cdk.options.instance_pool import instance_types_of, pool_region_findings
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.encrypted_data import check_regions
@@ -42,7 +43,6 @@ from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.properties import takes_properties
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.facts.instance_types import InstanceType
-from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 
 _Config = sagemaker.CfnEndpointConfig
 _PREFIX_AWARE = "PREFIX_AWARE"

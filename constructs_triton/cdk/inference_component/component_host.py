@@ -11,21 +11,20 @@ from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.inference_ami import (
+    FOR_THE_IMAGE,
+    cuda_mismatch,
+    given_ami_version,
+    is_same_cuda,
+    newest_ami,
+)
 from constructs_triton.cdk.options.instance_pool import ami_findings
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts.inference_ami import (
-    FOR_THE_IMAGE,
-    InferenceAmi,
-    cuda_mismatch,
-    default_inference_ami,
-    given_ami_version,
-    is_same_cuda,
-    newest_ami,
-)
+from triton_model_check.facts.inference_ami import InferenceAmi, default_inference_ami
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from constructs import Construct
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.environment_layers import Environment, EnvironmentLayers
 from constructs_triton.cdk.options.image import TritonImage
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts.versions import is_at_least
-from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.tokens import is_token
-from triton_model_check.artifacts.container_metrics.publisher import (
+from constructs_triton.cdk.repository.metrics_publisher import (
     ENDPOINT_VARIABLE,
     INTERVAL_VARIABLE,
     VARIANT_VARIABLE,
 )
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.environment import variables
 
 _METRICS, _CACHE_METRICS = 7, 2

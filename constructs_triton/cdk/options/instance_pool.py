@@ -9,13 +9,13 @@ from typing import Any, cast
 from aws_cdk import Stack
 from constructs import Construct
 
+from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts.inference_ami import FOR_THE_IMAGE
 from triton_model_check.facts.instance_pools import instance_pool_regions
 
 INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'

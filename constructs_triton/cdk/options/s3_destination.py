@@ -11,8 +11,9 @@ from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import DataName
-from triton_model_check.model_repository.s3_keys import check_output_prefix
+from constructs_triton_core.tokens import is_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,21 @@ def check_places(
 
 
 def check_prefix(property: str, prefix: str) -> None:
-    """Check the prefix that SageMaker writes to.
+    """Check a prefix that SageMaker appends "/" and a key to: it neither begins nor ends with "/".
+
+    It must not be empty, because the execution role would then be allowed to write to the whole bucket. CDK
+    tokens pass.
 
     Raises:
         InvalidValueError: not a string, empty, or with "/" at an end.
     """
     check_type(property, prefix, (str, '"captured"'))
-    check_output_prefix(property, prefix)
+    if is_token(prefix):
+        return
+    inner = prefix.strip("/")
+    if not inner:
+        raise InvalidValueError(f'{property}: must not be empty, got "{prefix}"; write "captured"')
+    if inner != prefix:
+        raise InvalidValueError(
+            f'{property}: must not begin or end with "/", got "{prefix}"; write "{inner}"'
+        )

@@ -12,11 +12,12 @@ from aws_cdk import aws_ecr as ecr
 from constructs import Construct
 
 from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image, moving_tag
+from constructs_triton.cdk.options.inference_ami import ami_of_cuda
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
-from triton_model_check.facts.inference_ami import InferenceAmi, ami_of_cuda
+from triton_model_check.facts.inference_ami import InferenceAmi
 
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
 _TOKEN = r"\$\{Token\[[^\]]+\]\}"

@@ -14,6 +14,7 @@ from constructs_triton.cdk.repository.loaded_models import (
     PackagedModel,
     PackedModels,
 )
+from constructs_triton.cdk.repository.metrics_publisher import add_publisher
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.placed_files import CompressionType, PlacedFiles, check_compression_type
@@ -21,7 +22,7 @@ from constructs_triton.cdk.repository.properties import RepositoryCheck, kept_fi
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
-from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER, add_publisher
+from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 

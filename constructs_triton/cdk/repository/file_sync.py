@@ -20,6 +20,7 @@ from constructs_triton.cdk.repository.archive_assets import (
 )
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
+from constructs_triton.cdk.repository.staged_files import LARGE_SUFFIX, StagedModel
 from constructs_triton.cdk.repository.sync_permissions import (
     deletion_statements,
     find_statement,
@@ -29,7 +30,6 @@ from constructs_triton.cdk.repository.sync_permissions import (
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton_functions.model_sync.properties import SyncProperties
-from triton_model_check.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
 
 _MOST_KEYS = 20
 """Beyond this number of large files, the function may read the large files of all models in the account's

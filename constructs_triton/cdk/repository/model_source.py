@@ -22,16 +22,16 @@ from constructs_triton.cdk.repository.loaded_models import (
     UploadedArchive,
 )
 from constructs_triton.cdk.repository.model_of_file import ModelOfFile
+from constructs_triton.cdk.repository.several_gpus import (
+    GpuRepositories,
+    combine_gpus,
+    compiled_repositories,
+)
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 from triton_model_check.artifacts.environments.placement import Environments, with_environments
-from triton_model_check.artifacts.plans.several_gpus import (
-    GpuRepositories,
-    combine_gpus,
-    compiled_repositories,
-)
 from triton_model_check.model_config.builder.config import ModelConfig
 from triton_model_check.model_config.builder.derived_config import derive
 from triton_model_check.model_repository import ModelRepository

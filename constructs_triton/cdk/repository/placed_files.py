@@ -20,12 +20,12 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.cdk.repository.staged_files import StagedModel, list_files, stage
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from triton_model_check.model_repository.uncompressed.names import name_problems
-from triton_model_check.model_repository.uncompressed.staging import StagedModel, list_files, stage
 
 
 class CompressionType(StrEnum):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shared_endpoint import Resources, served
 
-from cdk_rehearse.updates.problems import CODES
+from cdk_rehearse.updates.codes import CODES
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Failures, Request, read_version

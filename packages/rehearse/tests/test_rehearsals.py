@@ -8,7 +8,7 @@ import pytest
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
 from cdk_rehearse.updates import rehearsing
-from cdk_rehearse.updates.problems import CODES
+from cdk_rehearse.updates.codes import CODES
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Request, read_version
 from constructs_triton_core.errors import InvalidValueError

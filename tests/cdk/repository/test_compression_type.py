@@ -34,11 +34,11 @@ from stack_update import lost_grants
 
 from constructs_triton import CompressionType, InstanceType, ModelSource, TritonModelRepository
 from constructs_triton.cdk.endpoint.served_models import SingleModel
+from constructs_triton.cdk.repository import staged_files
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_tools.local.server.unpacking import copy_files
 from constructs_triton_tools.local.sources.assembly import read_endpoints
 from triton_model_check.model_repository import ModelRepository, pack
-from triton_model_check.model_repository.uncompressed import staging
 
 NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
 
@@ -46,7 +46,7 @@ NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is large above 1,000 bytes."""
-    monkeypatch.setattr(staging, "LARGE_FILE_BYTES", 1_000)
+    monkeypatch.setattr(staged_files, "LARGE_FILE_BYTES", 1_000)
 
 
 add = partial(add_endpoint, model=None, compression_type=NONE)
@@ -304,9 +304,9 @@ def test_lost_execute_permission_is_a_warning(stack: cdk.Stack, tmp_path: Path) 
 
 def test_volume_has_room_for_the_files_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive and its content need the volume together; files need it once."""
-    run = staging._Staging.run
+    run = staged_files._Staging.run
     size = 40 << 30
-    monkeypatch.setattr(staging._Staging, "run", lambda self: replace(run(self), size_bytes=size))
+    monkeypatch.setattr(staged_files._Staging, "run", lambda self: replace(run(self), size_bytes=size))
     stack = make_stack()
     add(stack, write_files(tmp_path), instance_type=InstanceType.of("ml.m5.xlarge"))
     variant = only_variant(synthesize(stack))

@@ -62,6 +62,19 @@ def test_text_json_and_exit_code_agree(
     assert {each["severity"] for each in document["findings"]} == {RULES[code_of(key)].severity}
 
 
+def test_comment_counts_at_synth(tmp_path: Path) -> None:
+    """A finding that a comment ignores with a reason is neither raised nor shown, as if acknowledged."""
+    comment = "# triton-model-check: ignore[backend-max-batch-size] our fork of Triton accepts it\n"
+    text = f'backend: "identity"\n{comment}max_batch_size: -1\n'
+    files = {"m/config.pbtxt": text, "m/1/.keep": ""}
+    models = PackedModels(ModelRepository.from_directory(write(files, tmp_path / "models")))
+    assert check_source_models(models, Target(default_model="m"), RepositoryCheck.on()) == []
+    (tmp_path / "models" / "m" / "config.pbtxt").write_text(text.replace(comment, ""))
+    models = PackedModels(ModelRepository.from_directory(tmp_path / "models"))
+    with pytest.raises(RepositoryError, match="backend-max-batch-size"):
+        check_source_models(models, Target(default_model="m"), RepositoryCheck.on())
+
+
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_message_at_synth_agrees(key: str, tmp_path: Path) -> None:
     """A construct raises an error with the same verdict, unless packing fixes the example."""

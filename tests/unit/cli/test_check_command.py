@@ -108,14 +108,16 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
     assert set(document) == {
+        "version",
         "target",
         "image_version",
         "default_models",
         "verdict",
         "findings",
         "not_checked",
+        "ignored",
     }
-    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
+    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
 
@@ -237,7 +239,7 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
         ),
         (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED} {_ONE} of "m"'),
         (_AT_ROOT, ("--archive",), f"{_CLEAN} on a SageMaker multi-model endpoint loads it"),
-        (_AT_ROOT, (), _NOT_SERVED),
+        (_AT_ROOT, (), f'{_CLEAN} {_ONE} of "models" loads it'),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
@@ -246,6 +248,20 @@ def test_endpoint_is_derived_from_the_folder(
     """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
     main(["check", str(write(files, tmp_path / "models")), *options])
     assert capsys.readouterr().out.splitlines()[-1] == summary
+
+
+def test_ignored_finding_of_several_endpoints_is_counted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each of the endpoints, which the folder needs for ``b``, has the finding of its own model."""
+    ignored = (
+        "instance_group { count: -1 }  # triton-model-check: ignore[instance-count] derived by a script\n"
+    )
+    files = {**_TWO, "b/config.pbtxt": HEAD + ignored, "b/1/model.py": CLASS + _CALLS}
+    write({**files, "m/config.pbtxt": HEAD + ignored}, tmp_path / "models")
+    assert main(["check", str(tmp_path / "models")]) == 0
+    summary = capsys.readouterr().out.splitlines()[0]
+    assert summary.startswith("0 errors, 0 warnings, 2 ignored: Triton on SageMaker single-model endpoints")
 
 
 def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

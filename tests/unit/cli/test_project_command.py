@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -16,6 +17,8 @@ import yaml  # type: ignore[import-untyped]
 from constructs_triton.cli import main
 
 PROJECT = Path(__file__).resolve().parents[3]
+#: What the workflow runs before the tests.
+CHECK = "constructs-triton check models --output-format github"
 
 
 @pytest.fixture(params=[[], ["--example", "digits"]], ids=["template", "digits"])
@@ -78,14 +81,29 @@ def test_versions_are_those_of_this_project(shop: Path) -> None:
 
 
 def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:
-    """The workflow may only read the repository, and runs the commands of the README."""
+    """The workflow may only read the repository, and runs the commands of the README, and the checks."""
     workflow = yaml.safe_load((shop / ".github" / "workflows" / "test.yml").read_text())
     assert workflow["permissions"] == {"contents": "read"}
     (job,) = workflow["jobs"].values()
     assert "permissions" not in job
     commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert commands == re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
-    assert len(commands) == 2
+    documented = re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
+    assert len(documented) == 2
+    assert commands == [documented[0], CHECK, documented[1]]
+
+
+def test_workflow_marks_an_error_at_its_line(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command for the checks passes in a new project, and prints an annotation for an error."""
+    monkeypatch.chdir(shop)
+    words = shlex.split(CHECK)[1:]
+    assert main(words) == 0
+    config = next(Path("models").glob("*r/config.pbtxt"))
+    config.write_text(config.read_text().replace("TYPE_FP32", "FP32", 1))
+    capsys.readouterr()
+    assert main(words) == 1
+    assert f"file={config},line=" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["test", "rehearse"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_examples.places import misplaced
 
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Platform, Target
@@ -136,6 +137,12 @@ def test_repository_that_serves_has_no_error(cases: Path, name: str) -> None:
     platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
     target = Target(platform, gpu_count=1, default_model=case.get("default_model"))
     assert ModelRepository.from_directory(cases / name).check(target, is_packed=False).errors == ()
+
+
+@pytest.mark.parametrize("name", sorted(VERDICTS))
+def test_findings_have_a_place_in_a_file(cases: Path, name: str) -> None:
+    """The place of every finding is within the text of a file that exists."""
+    assert misplaced(check(cases, name), cases / name) == []
 
 
 def test_exceptions_are_rejected_by_the_server() -> None:

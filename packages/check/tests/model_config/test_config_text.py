@@ -92,22 +92,53 @@ instance_group { kind: KIND_CPU }
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        (("name",), (1, 1)),
-        (("input", 0), (3, 3)),
-        (("input", 0, "dims"), (5, 5)),
-        (("input", 0, "dims", 1), (6, 13)),
-        (("input", 1, "name"), (8, 5)),
-        (("input", 1, "dims"), (8, 3)),
-        (("parameters", "b"), (11, 1)),
-        (("parameters", "b", "value"), (11, 24)),
-        (("instance_group", 0, "kind"), (13, 18)),
-        (("instance_group", "kind"), (13, 18)),
+        (("name",), (1, 1, 1, 10)),
+        (("input",), (2, 1, 9, 2)),
+        (("input", 0), (3, 3, 7, 4)),
+        (("input", 0, "dims"), (5, 5, 6, 16)),
+        (("input", 0, "dims", 1), (6, 13, 6, 14)),
+        (("input", 1, "name"), (8, 5, 8, 14)),
+        (("input", 1, "dims"), (8, 3, 8, 16)),
+        (("parameters", "b"), (11, 1, 12, 58)),
+        (("parameters", "b", "value"), (11, 24, 12, 56)),
+        (("instance_group", 0, "kind"), (13, 18, 13, 32)),
+        (("instance_group", "kind"), (13, 18, 13, 32)),
         (("output",), None),
     ],
 )
-def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int] | None) -> None:
+def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int, int, int] | None) -> None:
     """A field is found by name and index, a map entry by its key, an absent field by its parent."""
     assert Locations(TEXT).find(path) == place
+
+
+@pytest.mark.parametrize(
+    ("path", "statement", "value"),
+    [
+        (("name",), 'name: "m"', '"m"'),
+        (("input", 0, "dims", 0), "1,", "1"),
+        (("input", 0, "dims", 1), ",\n            2", "2"),
+        (("input", 1), ',\n  { name: "Y" }', '{ name: "Y" }'),
+        (("input", 1, "name"), 'name: "Y"', '"Y"'),
+        (("parameters", "a", "key"), 'key: "a"', '"a"'),
+        (("instance_group",), "instance_group { kind: KIND_CPU }", "{ kind: KIND_CPU }"),
+        (("instance_group", 0), "instance_group { kind: KIND_CPU }", "{ kind: KIND_CPU }"),
+        (("parameters",), None, None),  # two statements
+        (("input", 1, "dims"), None, None),
+        (("input", 2), None, None),
+    ],
+)
+def test_parts_of_fields(path: tuple[str | int, ...], statement: str | None, value: str | None) -> None:
+    """A fix gets the text that removes a field and the text of its value, of exactly the field it names."""
+    spans = Locations(TEXT).spans(path)
+    found = spans and tuple(TEXT[slice(*span)] for span in (spans.statement, spans.value))
+    assert found == (None if statement is None else (statement, value))
+
+
+def test_a_separator_belongs_to_its_statement() -> None:
+    """Removing a field removes the comma or semicolon behind it, but not its comment."""
+    text = 'name: "m" ; max_batch_size: 8, # eight\n'
+    spans = Locations(text).spans(("name",)), Locations(text).spans(("max_batch_size",))
+    assert [text[slice(*each.statement)] for each in spans if each] == ['name: "m" ;', "max_batch_size: 8,"]
 
 
 def test_written_text_is_stable_and_reads_back() -> None:
@@ -194,7 +225,8 @@ def test_places_in_a_long_line_are_found_in_linear_time() -> None:
     text = DIMS.format(",".join(["1"] * 50_000))
     with cpu_limit():
         place = Locations(text).find(("input", 0, "dims", 49_999))
-        assert place == (3, text.split("\n")[2].rindex("1") + 1)
+        assert place is not None
+        assert place[:2] == (3, text.split("\n")[2].rindex("1") + 1)
 
 
 def test_escapes_outside_utf8_are_read() -> None:

@@ -11,11 +11,12 @@ import pytest
 from sample_repositories import write_repository
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_repository import cached_repository, digest_cache
+from triton_model_check.model_repository import digest_cache
 from triton_model_check.model_repository.archive_cache import ArchiveCache, ArchiveKey
 from triton_model_check.model_repository.cache_location import cache_bytes, cache_directory
-from triton_model_check.model_repository.cached_repository import ReportCache
 from triton_model_check.model_repository.digest_cache import DigestCache
+from triton_model_check.model_repository.kept import report_cache
+from triton_model_check.model_repository.kept.report_cache import ReportCache
 from triton_model_check.model_repository.members import FileState, Member, collect_members
 
 MARK = b"a digest that no content has...."
@@ -172,7 +173,7 @@ def test_value_is_found_by_another_run(tmp_path: Path) -> None:
 
 def test_least_recently_used_report_is_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the limit, the value is deleted that was last used longest ago, not the one added first."""
-    monkeypatch.setattr(cached_repository, "_MOST_REPORTS", 2)
+    monkeypatch.setattr(report_cache, "_MOST_REPORTS", 2)
     cache = ReportCache(tmp_path)
     for age, key in enumerate(("b", "a")):
         cache.add(key, key)

@@ -11,7 +11,6 @@ from triton_model_check.model_repository.s3_keys import (
     archive_pattern,
     check_folder_prefix,
     check_model_name,
-    check_output_prefix,
     pattern_owner,
 )
 
@@ -37,10 +36,6 @@ def test_valid_names_of_models(name: str) -> None:
         (check_folder_prefix, "models", 'write "models/"'),
         (check_folder_prefix, "/models/", 'write "models/"'),
         (check_folder_prefix, "/", 'write "models/"'),
-        (check_output_prefix, "", 'write "captured"'),
-        (check_output_prefix, "/", 'write "captured"'),
-        (check_output_prefix, "out/", 'write "out"'),
-        (check_output_prefix, "/out", 'write "out"'),
         *(
             (check_model_name, name, "prefix: must be letters, digits,")
             for name in ("", "a b", "/a", "a//b", "a/", "../a", "-a", "ä", "a" * 513)
@@ -56,6 +51,5 @@ def test_prefix_that_would_give_another_key(
 
 
 def test_valid_prefixes() -> None:
-    """A folder ends with a slash; the prefix of output does not."""
+    """The prefix of a folder ends with a slash."""
     check_folder_prefix("prefix", "a/b/")
-    check_output_prefix("prefix", "a/b")

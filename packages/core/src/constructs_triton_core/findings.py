@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from constructs_triton_core.visible_text import visible, visible_lines
 
-__all__ = ["Finding", "Severity", "Verdict", "format_findings"]
+__all__ = ["Edit", "Finding", "Fix", "Place", "Severity", "Verdict", "format_findings"]
 
 
 class Severity(StrEnum):
@@ -20,6 +21,35 @@ class Severity(StrEnum):
 
     ERROR = "error"
     WARNING = "warning"
+
+
+class Place(NamedTuple):
+    """Where an editor marks a finding; lines and columns count from 1.
+
+    ``file`` is relative to the folder that was checked. The end is the place after the last character.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Edit(NamedTuple):
+    """Replace the characters of a file from ``start`` to before ``end``; both count from 0."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+class Fix(NamedTuple):
+    """The edits that remove a finding. ``is_safe``: no other spelling can have been meant."""
+
+    is_safe: bool
+    edits: tuple[Edit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +71,8 @@ class Finding:
         line: Line of the file, from 1; ``None`` if the finding has no place in a file.
         column: Column of the line, from 1; ``None`` if the finding has no place in a file.
         rejects: Whether Triton refuses to load the model because of it; only of errors in model repositories.
+        place: Where to show it. Each finding of a model repository has one, also if it has no line.
+        fix: What ``--fix`` or ``--unsafe-fixes`` changes; ``None`` if only a person can fix it.
     """
 
     code: str
@@ -52,6 +84,8 @@ class Finding:
     line: int | None = None
     column: int | None = None
     rejects: bool = False
+    place: Place | None = None
+    fix: Fix | None = None
 
     @property
     def location(self) -> str:
@@ -68,11 +102,15 @@ class Finding:
         text = visible(f"{self.location}: {self.severity}[{self.code}]: {self.message}")
         return f"{text}\n    hint: {visible(self.hint)}" if self.hint else text
 
-    def to_dict(self) -> dict[str, str | int | None]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what commands print with ``--json``."""
         values = asdict(self)
         del values["rejects"]  # the verdict on the whole repository is beside the findings
-        return values
+        del values["place"], values["fix"]
+        if self.place is None:
+            return values
+        fix = self.fix and {"safe": self.fix.is_safe, "edits": [*map(Edit._asdict, self.fix.edits)]}
+        return {**values, "place": self.place._asdict(), "fix": fix}
 
 
 class Verdict(StrEnum):

@@ -1,4 +1,4 @@
-"""Places what models need besides their own files: Python environments, TensorRT plans, a metrics publisher.
+"""Places what models need besides their own files: Python environments.
 
 ``__init__.pyi`` lists the public names. Each is imported on first use.
 """

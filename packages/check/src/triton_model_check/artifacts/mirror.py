@@ -10,6 +10,8 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.ignore import IGNORE_FILE
 from triton_model_check.model_repository.members import members_of
 
+__all__ = ["mirror"]
+
 
 def mirror(repository: ModelRepository, names: Collection[str], directory: Path) -> set[str]:
     """Link every file of the named models that is packed into ``directory``; return the files' real paths."""

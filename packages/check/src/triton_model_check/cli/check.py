@@ -7,13 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from constructs_triton_core.findings import Verdict
-from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
-from triton_model_check.cli.check_output import print_report, print_report_json
-from triton_model_check.cli.target_check import add_target_arguments, check_for_target
+from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
+from triton_model_check.cli.chosen import add_choice, choose, listed
+from triton_model_check.cli.fixing import Check, add_fixes, print_differences, with_fixes
+from triton_model_check.cli.settings import Settings
+from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.target import Platform
+from triton_model_check.reporting.formats import add_format, print_results
+from triton_model_check.reporting.results import Result
 
 AskServer = Callable[[Path], dict[str, str]]
 """Returns what a Triton server says of each model of a folder."""
@@ -26,8 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         "its file, line and fix. Exit code 1 if there are errors; warnings do not count. What "
         "triton-models.toml in PATH declares about the models applies too."
     )
-    parser.add_argument("path", metavar="PATH", help="a folder with one subfolder per model")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="a folder with one subfolder per model; or a model's folder, or a file in it, to print only the "
+        "findings of this model and of those that need it",
+    )
     add_target_arguments(parser, default)
+    add_choice(parser)
     parser.add_argument(
         "--no-files",
         action="store_true",
@@ -38,8 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    add_fixes(parser)
     add_called_models(parser)
-    add_common(parser, "--json")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
@@ -49,11 +61,49 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
         arguments: Those of the command.
         ask_server: Loads the models of a folder in a server. Default: no server is asked.
     """
-    with show_work(f"checking {arguments.path}"):
-        checked = check_for_target(arguments)
-    answers = None if ask_server is None else ask_server(Path(arguments.path))
-    if arguments.json:
-        print_report_json(checked, answers)
-    else:
-        print_report(checked, Path(arguments.path), answers)
-    return EXIT_SUCCESS if checked.report.verdict is Verdict.LOADS else EXIT_WRONG
+    named = _repositories(arguments)
+    if arguments.diff:
+        differ = [print_differences(_check_of(each, arguments), each.repository, arguments) for each in named]
+        return EXIT_WRONG if any(differ) else EXIT_SUCCESS
+    checked = [with_fixes(_check_of(each, arguments), each.repository, arguments) for each in named]
+    answers = [None if ask_server is None else ask_server(each.repository) for each in named]
+    results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
+    print_results(results, arguments.output_format, arguments.output_file)
+    loads = all(each.report.verdict is Verdict.LOADS for each in checked)
+    return EXIT_SUCCESS if loads else EXIT_WRONG
+
+
+def only_repository(arguments: argparse.Namespace) -> Path | None:
+    """Return the repository if the arguments are the path of one, and not of models in it."""
+    named = _repositories(arguments)
+    return named[0].repository if len(named) == 1 and not named[0].models else None
+
+
+def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
+    if arguments.archive:
+        return [NamedModels(Path(each), frozenset()) for each in arguments.paths]
+    return find_repositories(arguments.paths)
+
+
+def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Check:
+    """Return what checks a repository, or a copy of it, by the settings of its project."""
+    settings = Settings.of(named.repository)
+    options = listed(arguments.select), listed(arguments.ignore)
+
+    def check(path: Path) -> Checked:
+        with show_work(f"checking {named.repository}"):
+            checked = check_for_target(path, arguments, settings)
+        report = of_named_models(checked.report, named._replace(repository=path))
+        return checked._replace(report=choose(report, settings, *options))
+
+    return check
+
+
+def _result(checked: Checked, answers: dict[str, str] | None, *, is_counted: bool) -> Result:
+    target = checked.target
+    details = {
+        "target": target and target.platform,
+        "image_version": target and target.image_version,
+        "default_models": list(checked.default_models),
+    }
+    return Result(checked.report, checked.subject, checked.where, details, answers, is_counted)

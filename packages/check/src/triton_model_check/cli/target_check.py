@@ -17,6 +17,7 @@ from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Platform, Target
+from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
 
 _MISSING_IMPORT = "python-import-missing"
@@ -60,30 +61,42 @@ def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | No
             parser.add_argument(f"--{name}", metavar=option["metavar"], help=text, **more)
 
 
-def check_for_target(arguments: argparse.Namespace) -> Checked:
+def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``."""
-    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
+    repository = KeptRepository.from_directory(path, calls=called_models(arguments))
+    placed, problem = place_environments(repository, local_files=not arguments.no_files)
+    checked = _check_repository(placed, arguments, settings)
+    return checked._replace(report=without_imports(checked.report, repository, problem))
+
+
+def place_environments(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
+    """Return the repository with its environments, or why it is without them, else ``""``."""
+    if not local_files:
+        return repository, ""
     try:
-        placed = repository if arguments.no_files else with_environments(repository)
+        return with_environments(repository), ""
     except EnvironmentNotBuiltError as error:
-        return _without_imports(_check_repository(repository, arguments), repository, str(error))
-    return _check_repository(placed, arguments)
+        return repository, str(error)
 
 
-def _without_imports(checked: Checked, repository: ModelRepository, problem: str) -> Checked:
+def without_imports(report: Report, repository: ModelRepository, problem: str) -> Report:
     """Return what was found without missing imports of models whose environment was not built here."""
-    models, report = find_environments(repository), checked.report
+    if not problem:
+        return report
+    models = find_environments(repository)
     kept = [
         each
         for each in report.findings
         if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
     ]
     not_checked = (*report.not_checked, f"not checked: {problem}")
-    return checked._replace(report=replace(report, findings=tuple(kept), not_checked=not_checked))
+    return replace(report, findings=tuple(kept), not_checked=not_checked)
 
 
-def _check_repository(repository: ModelRepository, arguments: argparse.Namespace) -> Checked:
-    target, is_derived = _target(arguments)
+def _check_repository(
+    repository: ModelRepository, arguments: argparse.Namespace, settings: Settings
+) -> Checked:
+    target, is_derived = _target(arguments, settings)
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
     if is_derived:
         return _check_derived(repository, check, target, is_archive=arguments.archive)
@@ -91,9 +104,8 @@ def _check_repository(repository: ModelRepository, arguments: argparse.Namespace
     return Checked(check(target), target, (str(target.default_model),) if is_named else ())
 
 
-def _target(arguments: argparse.Namespace) -> tuple[Target, bool]:
+def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
     """The target of the arguments and the settings, and whether the type of its endpoint is derived."""
-    settings = Settings.of(Path(arguments.path))
     platform = arguments.target or settings.target
     if platform is None and arguments.default_model is not None:
         platform = "sagemaker"
@@ -142,10 +154,12 @@ def _check_each(
 ) -> Checked:
     """Check each model with those that it needs for an endpoint of its own."""
     reports = {name: check(replace(target, default_model=name)) for name in names}
-    findings: dict[Finding, None] = {}
+    found: dict[Finding, bool] = {}  # whether it is reported, and not ignored
     for name, report in reports.items():
         own = {".", *repository.closure(name)}
-        findings |= {each: None for each in report.findings if each.path.partition("/")[0] in own}
+        listed = (*((each, True) for each in report.findings), *((each, False) for each in report.ignored))
+        found |= {each: is_kept for each, is_kept in listed if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    merged = Report(str(repository.path), tuple(findings), tuple(not_checked))
+    kept, ignored = (tuple(each for each in found if found[each] is is_kept) for is_kept in (True, False))
+    merged = Report(str(repository.path), kept, tuple(not_checked), ignored)
     return Checked(merged, target, tuple(names))

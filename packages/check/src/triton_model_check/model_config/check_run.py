@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.choosing.comments import (
+    IgnoreComment,
+    apply_comments,
+    comments_of,
+)
+from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import Problem, Rule
 from triton_model_check.model_config.target import Target
@@ -45,17 +52,53 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
     """
     findings = list(_repository_findings(context))
+    comments: list[IgnoreComment] = []
     for model in context.models.values():
         is_loaded = model.name in context.loaded
-        found = _limited_model_findings(model)
+        found = _limited_model_findings(model, comments)
         findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
+    ignored: list[Finding] = []
+    if comments:  # they count for findings without a line too, which then need a place
+        placed = with_places(findings, repository)
+        findings, ignored = _with_comments(comments, placed, context)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     loaded = sorted(context.loaded & context.models.keys())
     not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
-    return Report(repository, tuple(dict.fromkeys(findings)), not_checked)
+    return Report(repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored)))
+
+
+def _with_comments(
+    comments: Sequence[IgnoreComment], findings: Iterable[Finding], context: RepositoryContext
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings with those about comments, and those that comments ignore."""
+    kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
+    for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
+        problems = (problem for each in used for problem in rule.function(each))
+        with limited_suggestions():
+            listed = list(islice(problems, _MOST_PROBLEMS))
+        kept += (_finding(rule, each, str(each.path), context.target) for each in listed)
+    return kept, ignored
+
+
+def _expected_codes(context: RepositoryContext) -> Collection[str]:
+    """The codes of which a comment must ignore something.
+
+    None when packing is checked, for one endpoint at a time. Whether a rule about the machine finds something
+    depends on what is known about it.
+    """
+    if context.is_packed:
+        return ()
+    target = context.target
+    return {
+        code
+        for code, rule in RULES.items()
+        if rule.group not in ("server", "target")
+        and (target.local_files or not rule.needs_files)
+        and rule.holds_for(target)
+    }
 
 
 def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
@@ -77,12 +120,13 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
-            yield _finding(rule, problem, problem.path or ".", None, context.target)
+            yield _finding(rule, problem, problem.path or ".", context.target)
 
 
-def _limited_model_findings(model: ModelUnderCheck) -> list[Finding]:
+def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
     with limited_suggestions():
         found = list(_model_findings(model))
+    comments += comments_of(model)
     model.forget_sources()
     return found
 
@@ -97,17 +141,28 @@ def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
-    if problem.path is not None:
-        return _finding(rule, problem, problem.path, None, model.target)
-    return _finding(rule, problem, model.config_place, model.folder.locate(problem.field), model.target)
+    path, place, folder = problem.path, None, model.folder
+    if path is None:
+        path, place = model.config_place, folder.locate(problem.field)
+    fix = problem.fix.fix(folder, path, problem.field) if problem.fix else None
+    return _finding(rule, problem, path, model.target, place=place, fix=fix)
 
 
 def _finding(
-    rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None, target: Target
+    rule: Rule,
+    problem: Problem,
+    path: str,
+    target: Target,
+    *,
+    place: Range | None = None,
+    fix: Fix | None = None,
 ) -> Finding:
-    line, column = place or (problem.line, problem.column)
+    line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
-    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects)
+    shown = Place(path, *place) if place else None  # with_places gives one to those that have none
+    return Finding(
+        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown, fix
+    )
 
 
 def _shortened(text: str) -> str:

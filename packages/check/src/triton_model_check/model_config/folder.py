@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
-from triton_model_check.model_config.locations import FieldPath, Locations
+from triton_model_check.model_config.locations import FieldPath, Locations, Range
 from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+from triton_model_check.untrusted.elsewhere import note_path
 
 __all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
@@ -59,7 +60,7 @@ class ModelFolder:
     def __repr__(self) -> str:
         return f"ModelFolder({self.name!r}, {self._directory!r})"
 
-    @property
+    @cached_property
     def directory(self) -> Path:
         """The folder on disk."""
         return Path(self._directory)
@@ -89,6 +90,12 @@ class ModelFolder:
         """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
         return self.list()
 
+    def _at(self, *parts: str) -> str:
+        """The path of a file or folder; with a ``..`` it may be that of another model, or outside."""
+        path = os.path.join(self._directory, *parts)
+        note_path(path, path[len(self._directory) :])
+        return path
+
     def list(self, *parts: str) -> dict[str, bool]:
         """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
         return {name: bool(is_folder) for name, is_folder in self._content_of(*parts).items()}
@@ -97,7 +104,7 @@ class ModelFolder:
         """The names in a sub-folder; whether each is a directory, or ``None`` if it is no file either."""
         if parts not in self._content:
             try:
-                with os.scandir(os.path.join(self._directory, *parts)) as entries:
+                with os.scandir(self._at(*parts)) as entries:
                     found = {
                         each.name: is_directory(each) or (False if _is_file(each) else None)
                         for each in entries
@@ -109,7 +116,7 @@ class ModelFolder:
 
     def size_of(self, *parts: str) -> int | None:
         """Return the size of a file in bytes, or ``None`` if it does not exist."""
-        path = os.path.join(self._directory, *parts)
+        path = self._at(*parts)
         try:
             return os.path.getsize(path) if os.path.isfile(path) else None
         except (OSError, ValueError):
@@ -118,7 +125,7 @@ class ModelFolder:
     def read(self, *parts: str) -> bytes | None:
         """Return the content of a text file, or ``None`` if it cannot be read or is larger than 1 MiB."""
         try:
-            content = read_regular(os.path.join(self._directory, *parts), MAX_TEXT_BYTES)
+            content = read_regular(self._at(*parts), MAX_TEXT_BYTES)
         except (OSError, ValueError):
             return None
         self._heads[parts] = content[:HEAD_BYTES]
@@ -130,7 +137,7 @@ class ModelFolder:
         It is empty if the file cannot be read, or is not ``smaller_than`` that many bytes.
         """
         if parts not in self._heads:
-            path, content = os.path.join(self._directory, *parts), b""
+            path, content = self._at(*parts), b""
             with suppress(OSError, ValueError):
                 if smaller_than is None or os.stat(path).st_size < smaller_than:  # noqa: PTH116 - as above
                     with open_regular(path) as file:
@@ -150,12 +157,12 @@ class ModelFolder:
 
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
-        return os.path.exists(os.path.join(self._directory, *parts))
+        return os.path.exists(self._at(*parts))
 
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""
         if parts not in self._environments:
-            self._environments[parts] = read_environment(os.path.join(self._directory, *parts))
+            self._environments[parts] = read_environment(self._at(*parts))
         return self._environments[parts]
 
     # --- versions ---------------------------------------------------------------------------------------
@@ -226,7 +233,7 @@ class ModelFolder:
 
     def _mode(self, path: str) -> int:
         try:
-            return os.stat(os.path.join(self._directory, path)).st_mode  # noqa: PTH116 - as above
+            return os.stat(self._at(path)).st_mode  # noqa: PTH116 - as above
         except OSError:  # a broken link
             return 0
 
@@ -280,16 +287,17 @@ class ModelFolder:
         return tuple(dict.fromkeys(step.model_name for step in self.config.ensemble_scheduling.step))
 
     @cached_property
-    def _locations(self) -> Locations | None:
+    def locations(self) -> Locations | None:
+        """The places of the fields of ``config.pbtxt``, or ``None`` if there is no text."""
         return None if self.config_text is None else Locations(self.config_text)
 
-    def locate(self, field: FieldPath) -> tuple[int, int] | None:
-        """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field.
+    def locate(self, field: FieldPath) -> Range | None:
+        """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.
 
         Args:
             field: Names and indexes from the top of the configuration, such as ``("input", 0, "dims")``.
         """
-        return self._locations.find(field) if field and self._locations else None
+        return self.locations.find(field) if field and self.locations else None
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

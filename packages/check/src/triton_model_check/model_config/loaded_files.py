@@ -14,6 +14,7 @@ from triton_model_check.model_config.backends import Backend
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile, ModelFormat
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
+from triton_model_check.untrusted.elsewhere import note_path
 
 __all__ = ["describe_file", "file_to_load"]
 
@@ -132,6 +133,7 @@ def describe_file(
 ) -> ModelFile:
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
+    note_path(str(path), file.place)
     if file.place.endswith("/") and os.path.isfile(path):
         path /= _FORMATS["onnxruntime"][1]  # the server takes such a path for a folder
     if file.format == "tree" and os.path.isdir(path):

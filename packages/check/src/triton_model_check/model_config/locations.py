@@ -1,8 +1,8 @@
-"""Finds the line and column of each field of a ``config.pbtxt``, when a finding needs them.
+"""Finds each field of a ``config.pbtxt`` in its text, when a finding or a fix needs it.
 
-protobuf does not keep them, so this module splits the text into tokens again. protobuf's tokenizer would take
-quadratic time to tell the places in a long line. The text has been parsed before, so brackets match and every
-field name is followed by its value.
+protobuf does not keep the places, so this module splits the text into tokens again. protobuf's tokenizer
+would take quadratic time to tell the places in a long line. The text has been parsed before, so brackets
+match and every field name is followed by its value.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from typing import NamedTuple
 
 from triton_model_check.model_config.text_spellings import STRING_OR_COMMENT
 
@@ -18,73 +19,117 @@ FieldPath = tuple[str | int, ...]
 """Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may have its key
 instead of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
 
-_TOKEN = re.compile(rf"{STRING_OR_COMMENT.pattern}|-\s*[\w.][\w.+-]*|[\w.][\w.+-]*|[^\s]")
+TOKEN = re.compile(rf"{STRING_OR_COMMENT.pattern}|-\s*[\w.][\w.+-]*|[\w.][\w.+-]*|[^\s]")
 _QUOTES = ("'", '"')
 
-Place = tuple[int, int]
+Span = tuple[int, int]
+"""The offsets of the first character, and of the one after the last."""
+
+Range = tuple[int, int, int, int]
+"""The first line and column of a piece of a text, and those after its last character, counted from 1."""
 
 
-@dataclass(slots=True)
-class _Value:
-    """One value of a field, with its block if it is a message."""
+class FieldSpans(NamedTuple):
+    """The parts of one field in the text.
 
-    place: Place
-    block: dict[str, _Field] | None = None
+    ``statement`` is what has to go to remove it: name, value and a comma or semicolon behind them; for an
+    element of a list only the element, with the comma behind it, or before it if it is the last one.
+    """
+
+    statement: Span
+    name: Span
+    value: Span
+
+
+class _Value(NamedTuple):
+    """One value of a field, with its block if it is a message. ``start`` is where a finding points."""
+
+    start: int
+    spans: FieldSpans
+    block: dict[str, _Field] | None
 
 
 @dataclass(slots=True)
 class _Field:
     """All values of one field of a block. ``keys`` has the index of each entry of a map."""
 
-    place: Place
+    statements: list[FieldSpans] = dataclass_field(default_factory=list)
     values: list[_Value] = dataclass_field(default_factory=list)
     keys: dict[str, int] = dataclass_field(default_factory=dict)
 
 
 class Locations:
-    """The line and column of each field of one file, counted from 1."""
+    """The places of each field of one file."""
 
     def __init__(self, text: str) -> None:
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         try:
             self._root = _Walker(text).block()[0]
         except Exception:  # a finding without a place is better than none
             self._root = {}
 
-    def find(self, path: FieldPath) -> Place | None:
+    def find(self, path: FieldPath) -> Range | None:
         """Return the place of a field, or of the nearest enclosing field that is in the file."""
-        place: Place | None = None
+        start, spans, _ = self._look_up(path)
+        return None if spans is None else (*self._place(start), *self._place(spans.value[1]))
+
+    def spans(self, path: FieldPath) -> FieldSpans | None:
+        """Return the parts of exactly this field; ``None`` if it is not there, or given several times."""
+        _, spans, is_exact = self._look_up(path)
+        return spans if is_exact else None
+
+    def statements_at(self, offset: int) -> list[FieldSpans]:
+        """Return all statements of the field of which a value begins at an offset."""
+        blocks = [self._root]
+        while blocks:
+            for field in blocks.pop().values():
+                if any(each.value[0] == offset for each in field.statements):
+                    return field.statements
+                blocks += [value.block for value in field.values if value.block]
+        return []
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
+
+    def _look_up(self, path: FieldPath) -> tuple[int, FieldSpans | None, bool]:
+        """Return where the field starts, its parts, and whether it is exactly the field of the path."""
+        start, spans, is_exact = 0, None, False
         block: dict[str, _Field] | None = self._root
         rest = list(reversed(path))
-        while rest and block is not None:
-            field = block.get(str(rest.pop()))
+        while rest:
+            field = (block or {}).get(str(rest.pop()))
             if field is None:
-                return place
-            place = field.place
-            index = 0
+                return start, spans, False
+            spans = field.statements[0]
+            start, is_exact, index = spans.name[0], len(field.statements) == 1, 0
             if rest and (isinstance(rest[-1], int) or rest[-1] in field.keys):
                 chosen = rest.pop()
                 index = chosen if isinstance(chosen, int) else field.keys[chosen]
                 if index >= len(field.values):
-                    return place
-                place = field.values[index].place
+                    return start, spans, False
+                start, spans, is_exact = *field.values[index][:2], True
             block = field.values[index].block if field.values else None
-        return place
+        return start, spans, is_exact
 
 
 class _Tokens:
     """The tokens of one file without comments, with a current token; "" at the end."""
 
     def __init__(self, text: str) -> None:
-        self._found = [match for match in _TOKEN.finditer(text) if not match.group().startswith("#")]
-        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._found = [match for match in TOKEN.finditer(text) if not match.group().startswith("#")]
         self._index = 0
         self.token = self._found[0].group() if self._found else ""
 
-    def place(self) -> Place:
-        """Return line and column of the current token."""
-        offset = self._found[self._index].start()
-        line = bisect_right(self._lines, offset)
-        return line, offset - self._lines[line - 1] + 1
+    @property
+    def span(self) -> Span:
+        """The place of the current token; empty at the end."""
+        return self._found[self._index].span() if self.token else (self.end, self.end)
+
+    @property
+    def end(self) -> int:
+        """The end of the token before the current one."""
+        return self._found[min(self._index, len(self._found)) - 1].end()
 
     def next(self) -> str:
         """Return the current token and go to the next one."""
@@ -119,27 +164,41 @@ class _Walker:
         return fields, key
 
     def _read_field(self, fields: dict[str, _Field]) -> str | None:
-        place, value = self._tokens.place(), None
-        field = fields.setdefault(self._tokens.next(), _Field(place))
-        self._tokens.skip(":")
-        if self._tokens.skip("["):
-            while self._tokens.token and not self._tokens.skip("]"):
-                self._read_value(field, self._tokens.place())
-                self._tokens.skip(",")
+        tokens, name, text = self._tokens, self._tokens.span, None
+        field = fields.setdefault(tokens.next(), _Field())
+        tokens.skip(":")
+        start, is_list, block = tokens.span[0], tokens.skip("["), None
+        if is_list:
+            self._read_list(field, name)
         else:
-            value = self._read_value(field, place)
-        self._tokens.skip(",", ";")
-        return value
+            text, block = self._read_value(field)
+        value = (start, tokens.end)
+        tokens.skip(",", ";")
+        spans = FieldSpans((name[0], tokens.end), name, value)
+        field.statements.append(spans)
+        if not is_list:
+            field.values.append(_Value(name[0], spans, block))
+        return text
 
-    def _read_value(self, field: _Field, place: Place) -> str | None:
-        value = _Value(place)
-        field.values.append(value)
+    def _read_list(self, field: _Field, name: Span) -> None:
+        tokens, comma = self._tokens, None
+        while tokens.token and not tokens.skip("]"):
+            start, (_, block) = tokens.span[0], self._read_value(field)
+            statement = value = (start, tokens.end)
+            if tokens.skip(","):
+                statement, comma = (start, tokens.end), tokens.end - 1
+            elif comma is not None:
+                statement = (comma, value[1])
+            field.values.append(_Value(start, FieldSpans(statement, name, value), block))
+
+    def _read_value(self, field: _Field) -> tuple[str | None, dict[str, _Field] | None]:
+        """Return the text of a scalar, or the block of a message, which is the next value of the field."""
         if not self._tokens.skip("{", "<"):
-            return self._scalar()
-        value.block, key = self.block()
+            return self._scalar(), None
+        block, key = self.block()
         if key is not None:
-            field.keys[key] = len(field.values) - 1
-        return None
+            field.keys[key] = len(field.values)
+        return None, block
 
     def _scalar(self) -> str:
         text = self._tokens.next()

@@ -17,11 +17,13 @@ class Report:
         repository: Path of the repository, for messages.
         findings: Errors and warnings. A model that loads but can never serve on SageMaker is an error too.
         not_checked: Model files whose content was not checked, each with the reason.
+        ignored: Findings that comments, options or settings ignore. They do not count.
     """
 
     repository: str
     findings: tuple[Finding, ...]
     not_checked: tuple[str, ...] = ()
+    ignored: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

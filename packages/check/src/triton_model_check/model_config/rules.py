@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.findings import Severity
+from triton_model_check.model_config import fixing
+from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 
@@ -25,17 +29,18 @@ Scope = Literal[
     "vllm",
     "tensorrtllm",
     "repository",
+    "comment",
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
 ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
-as a whole."""
+as a whole; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):
     """One thing that is wrong.
 
     ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule.
+    replaces the hint of the rule. ``fix`` changes the file in which the problem is.
     """
 
     message: str
@@ -44,10 +49,11 @@ class Problem(NamedTuple):
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    fix: Remedy | None = None
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,17 @@ class Rule:
         if problem.hint is not None:
             return problem.hint
         return self.hint if target.is_sagemaker or not self.server_hint else self.server_hint
+
+    @property
+    def fix_reason(self) -> str | None:
+        """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
+        return _reasons_against_fixes().get(self.code)
+
+
+@cache
+def _reasons_against_fixes() -> dict[str, str]:
+    content = resources.files(fixing).joinpath("reasons.json").read_text(encoding="utf-8")
+    return {code: reason for reason, codes in json.loads(content).items() for code in codes}
 
 
 RULES: dict[str, Rule] = {}

@@ -17,7 +17,7 @@ from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import closest
-from triton_model_check.model_config.schema import enum_values, field_names, new_model_config
+from triton_model_check.model_config.schema import enum_values, field_names, new_model_config, read_plain
 from triton_model_check.model_config.text_spellings import (
     MAX_TEXT_BYTES,
     STRING_OR_COMMENT,
@@ -94,9 +94,14 @@ def decode(content: bytes | str) -> str:
 
 
 def _parse(text: str) -> Any:
+    _reject_large(text)
+    plain = read_plain(text)
+    return _parse_unusual(text) if plain is None else plain
+
+
+def _parse_unusual(text: str) -> Any:
     from google.protobuf import text_format
 
-    _reject_large(text)
     for start, message, hint in lenient_spellings(text):
         raise _FaultError(_at(text, start, message, hint))
     while True:

@@ -17,6 +17,7 @@ from triton_model_check.model_files.wrong_content import (
     POINTER_MESSAGE,
     is_pointer,
 )
+from triton_model_check.untrusted.elsewhere import note_path
 
 _MODEL_FOLDER = "/opt/ml/model/"
 
@@ -54,6 +55,7 @@ def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterato
 
 
 def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
+    note_path(f"{folder}/{external.location}", external.location)
     size = _file_size(f"{folder}/{external.location}")
     length, wanted = external.length or external.size or 0, external.size
     needed = (external.offset or 0) + length

@@ -18,33 +18,17 @@ from triton_model_check.model_files.onnx_external_data import external_data_faul
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxNode, plain_domain
 from triton_model_check.model_files.onnx_tensors import OnnxTensor
 
+_TRAINING = ("ai.onnx.training", "ai.onnx.preview.training")
+_INTERNAL = ("com.microsoft.nchwc", "com.microsoft.experimental")
 # Built into the runtime, but not in the list of its operators.
-_UNLISTED_DOMAINS = frozenset(
-    {
-        "ai.onnx.training",
-        "ai.onnx.preview.training",
-        "com.microsoft.nchwc",
-        "com.microsoft.experimental",
-        "com.ms.internal.nhwc",
-        "org.pytorch.aten",
-    }
-)
+_UNLISTED_DOMAINS = frozenset({*_TRAINING, *_INTERNAL, "com.ms.internal.nhwc", "org.pytorch.aten"})
 _STRING = 8
 _RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _DATA_TYPES_END = 64  # more than any version of ONNX has
 _NEWEST_OPSET = 1_000
 # Domains that have the operator sets of ai.onnx, and domains that have had one operator set only.
 _FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
-_OTHER_LIMITS = dict.fromkeys(
-    (
-        "ai.onnx.training",
-        "ai.onnx.preview.training",
-        "com.microsoft",
-        "com.microsoft.nchwc",
-        "com.microsoft.experimental",
-    ),
-    1,
-)
+_OTHER_LIMITS = dict.fromkeys((*_TRAINING, *_INTERNAL, "com.microsoft"), 1)
 
 
 def onnx_faults(

@@ -17,6 +17,7 @@ from typing import Any
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
+from triton_model_check.untrusted.elsewhere import note_limit
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
@@ -82,6 +83,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         request = cpu_release.encode() + b"\n" + content
         answer = json.loads(_process.call(request, seconds=seconds, memory_bytes=memory_bytes))
     except (OverBudgetError, OSError) as error:
+        note_limit()
         return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
     reason, shapes = answer.get("not_checked"), answer.get("shapes")
     if shapes is not None:

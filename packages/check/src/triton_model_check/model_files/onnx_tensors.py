@@ -15,21 +15,11 @@ from triton_model_check.model_files.protobuf_wire import Field, MessageReader, s
 _EXTERNAL = 1
 #: Bytes of an element of each ``TensorProto.DataType`` that has whole bytes.
 _ITEM_BYTES = {
-    1: 4,
-    2: 1,
-    3: 1,
-    4: 2,
-    5: 2,
-    6: 4,
-    7: 8,
-    9: 1,
-    10: 2,
-    11: 8,
-    12: 4,
-    13: 8,
-    14: 8,
+    **dict.fromkeys((2, 3, 9), 1),
+    **dict.fromkeys((4, 5, 10, 16), 2),
+    **dict.fromkeys((1, 6, 12), 4),
+    **dict.fromkeys((7, 11, 13, 14), 8),
     15: 16,
-    16: 2,
 }
 #: The field with the elements of each ``TensorProto.DataType``, unless they are raw bytes.
 _DATA_FIELDS = {**dict.fromkeys((2, 3, 4, 5, 6, 9, 10, 16), 5), 1: 4, 7: 7, 8: 6, 11: 10, 12: 11, 13: 11}

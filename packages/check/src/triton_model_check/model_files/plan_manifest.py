@@ -1,8 +1,7 @@
 """The manifest that ``constructs-triton compile`` writes beside a plan: where and from what it was built.
 
 The header of a plan says only the version of TensorRT. The manifest also has the GPU, so a plan can be
-compared
-with the instance type of an endpoint before it is deployed.
+compared with the instance type of an endpoint before it is deployed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["MANIFEST_FILE", "PlanManifest", "read_manifest"]
+__all__ = ["MANIFEST_FILE", "PlanManifest", "gpu_folder", "manifest_of", "read_manifest"]
 
 MANIFEST_FILE = "plan.json"
 _FORMAT = 1
@@ -64,6 +63,11 @@ class PlanManifest:
         return {"format": _FORMAT, **asdict(self), "arguments": list(self.arguments)}
 
 
+def gpu_folder(gpu_model: str) -> str:
+    """Return the name of a GPU as the name of a folder, such as ``RTX-PRO-4500``."""
+    return gpu_model.replace(" ", "-")
+
+
 def manifest_of(plan: str) -> str:
     """Return the name of a plan's manifest in the folder of the model, such as ``T4.plan.json``."""
     return MANIFEST_FILE if plan == _ONLY_PLAN else f"{plan}.json"
@@ -96,6 +100,5 @@ def read_manifest(path: Path) -> PlanManifest | None:
 def _not_a_manifest(path: Path, reason: str) -> InvalidValueError:
     return InvalidValueError(
         f"{path}: is not a manifest of `constructs-triton compile`: {reason}; compile the model again, or "
-        f"delete "
-        "the file"
+        "delete the file"
     )

@@ -24,6 +24,8 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import Member, changed_error, open_member
 
+__all__ = ["count_workers"]
+
 BLOCK_BYTES = 1 << 20
 COMPRESSION_LEVELS = range(4)
 DEFAULT_COMPRESSION_LEVEL = 2

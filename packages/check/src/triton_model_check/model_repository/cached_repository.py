@@ -7,83 +7,21 @@ hashed and no rule runs.
 
 from __future__ import annotations
 
-import os
-import stat
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from blake3 import blake3
-
-from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.untrusted.cache_contract import (
-    SMALL_BYTES,
-    is_settled,
-    own_folder,
-    read_value,
-    write_value,
-)
-from constructs_triton_core.untrusted.regular_files import open_regular
+from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.target import Target
-from triton_model_check.model_repository.cache_location import cache_directory
-from triton_model_check.model_repository.members import MAX_DEPTH
+from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
+from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.packing import ArchiveIdentity, identify
-from triton_model_check.model_repository.temporary_folders import remove_abandoned
 
 __all__ = ["CachedRepository", "CheckedFindings"]
 
-_FOLDER = "reports"
-_MOST_REPORTS = 500
-
-
-class ReportCache:
-    """The JSON values below ``directory``; the least recently used are deleted first.
-
-    A cache that cannot be read or written counts as empty; this is no error.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._root = directory
-        self._directory = directory / _FOLDER
-
-    def find(self, key: str) -> Any:
-        """Return the value of ``key``, or ``None``."""
-        path = self._path(key)
-        try:
-            own_folder(self._root, _FOLDER)
-            found_key, value = read_value(path)
-            os.utime(path)
-        except (OSError, ValueError):
-            return None
-        return value if found_key == key else None
-
-    def add(self, key: str, value: Any) -> None:
-        """Keep ``value`` under ``key``."""
-        with suppress(OSError):
-            own_folder(self._root, _FOLDER, create=True)
-            remove_abandoned(self._directory)
-            write_value(self._path(key), [key, value])
-            self._evict()
-
-    def _evict(self) -> None:
-        with os.scandir(self._directory) as entries:
-            reports = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_file()]
-        for _, path in sorted(reports)[:-_MOST_REPORTS]:
-            Path(path).unlink(missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        return self._directory / f"{key}.json"
-
-
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
-
-
-_PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +37,7 @@ class CachedRepository:
 
     def __init__(self, repository: ModelRepository) -> None:
         self.repository = repository
-        self._signature = _signature(repository.path)
-        self._cache = ReportCache(cache_directory())
+        self._answers = KeptAnswers(repository.path, without=("__pycache__",))
 
     @cached_property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:
@@ -127,7 +64,7 @@ class CachedRepository:
         """All of :attr:`identities` if they are cached, else none. Reads no model file."""
         if "identities" in self.__dict__:
             return self.identities
-        rows = self._find("identities") or {}
+        rows = self._answers.find(self._asked("identities")) or {}
         return {name: ArchiveIdentity(*row) for name, row in rows.items()}
 
     def contents_of(self, model_name: str) -> tuple[str, ...]:
@@ -155,7 +92,7 @@ class CachedRepository:
     def check(self, target: Target | None = None) -> CheckedFindings:
         """Return the findings of the repository for ``target``."""
         found = self._cached(f"findings {target!r}", lambda: self._check(target))
-        errors, warnings = ([_finding(row) for row in found[key]] for key in ("errors", "warnings"))
+        errors, warnings = ([finding_of(row) for row in found[key]] for key in ("errors", "warnings"))
         return CheckedFindings(tuple(errors), tuple(warnings))
 
     def _identify(self) -> dict[str, tuple[str, int]]:
@@ -169,98 +106,10 @@ class CachedRepository:
     def _check(self, target: Target | None) -> dict[str, Any]:
         report = self.repository.check(target)
         errors = self.repository.errors_after_packing(report)
-        return {"errors": _as_json(errors), "warnings": _as_json(report.warnings)}
+        return {"errors": as_json(errors), "warnings": as_json(report.warnings)}
 
     def _cached(self, question: str, compute: Callable[[], Any]) -> Any:
-        known = self._find(question)
-        if known is None:
-            known = compute()
-            if self._signature and _signature(self.repository.path) == self._signature:  # else it has changed
-                self._cache.add(self._key(question), known)
-        return known
+        return self._answers.answer(self._asked(question), compute)
 
-    def _find(self, question: str) -> Any:
-        return None if self._signature is None else self._cache.find(self._key(question))
-
-    def _key(self, question: str) -> str:
-        declared = "" if self.repository.composition.is_empty else repr(self.repository.composition)
-        return blake3(f"{self._signature} {_rules_signature()} {declared} {question}".encode()).hexdigest()
-
-
-def _as_json(findings: Iterable[Finding]) -> list[dict[str, str | int | None]]:
-    return [asdict(finding) for finding in findings]
-
-
-def _finding(row: Mapping[str, Any]) -> Finding:
-    return Finding(**{**row, "severity": Severity(row["severity"])})
-
-
-@cache
-def _rules_signature() -> str:
-    """Changes with another release, an edited rule or another ``onnx`` package."""
-    identity = blake3()
-    for folder in ("facts", "model_files", "model_config", "model_repository"):
-        for entry in _entries(str(_PACKAGE / folder)):
-            identity.update(f"{entry.path} {_times(entry.stat())}\0".encode())
-    identity.update(_onnx_version().encode())
-    return identity.hexdigest()
-
-
-def _onnx_version() -> str:
-    """The version of the optional package that infers shapes, or "" if it is not installed."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("onnx")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _signature(directory: Path) -> str | None:
-    """A digest of all files and folders; ``None`` if a large file was written seconds ago."""
-    begun_ns = time.time_ns()
-    identity = blake3(os.path.realpath(directory).encode("utf-8", "surrogateescape"))
-    for entry in _entries(str(directory)):
-        state, changed_ns = _state(entry)
-        if not is_settled(changed_ns, begun_ns):
-            return None
-        identity.update(state)
-    return identity.hexdigest()
-
-
-def _entries(directory: str, above: tuple[str, ...] = ()) -> Iterator[os.DirEntry[str]]:
-    real = os.path.realpath(directory)
-    if real in above or len(above) > MAX_DEPTH:
-        return
-    try:
-        with os.scandir(directory) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError:
-        return  # an error when it is read
-    for entry in entries:
-        if entry.name == "__pycache__":
-            continue
-        yield entry
-        if entry.is_dir():
-            yield from _entries(entry.path, (*above, real))
-
-
-def _state(entry: os.DirEntry[str]) -> tuple[bytes, int]:
-    """Return what changes with an entry, and when it was changed if only its times show that."""
-    try:
-        status = entry.stat()
-    except OSError:
-        status = entry.stat(follow_symlinks=False)
-    link = os.path.realpath(entry.path) if entry.is_symlink() else ""
-    name = f"{entry.path}\0{link}\0{status.st_mode} ".encode("utf-8", "surrogateescape")
-    if stat.S_ISDIR(status.st_mode):
-        return name, 0  # its entries follow
-    if stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_BYTES:
-        # An error of reading is one when the file is read.
-        with suppress(OSError), open_regular(entry.path) as file:
-            return name + blake3(file.read(SMALL_BYTES)).digest(), 0
-    return name + f"{_times(status)}\0".encode(), max(status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _times(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    def _asked(self, question: str) -> str:
+        return f"{self.repository.composition!r} {question}"

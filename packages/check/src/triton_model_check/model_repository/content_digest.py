@@ -15,6 +15,8 @@ from blake3 import blake3
 from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
 from triton_model_check.model_repository.members import Member, open_member
 
+__all__ = ["ContentDigest", "hash_files"]
+
 ContentDigest = bytes
 """BLAKE3 of one file's content, 32 bytes."""
 

@@ -18,6 +18,8 @@ from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_own,
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import Member
 
+__all__ = ["DigestCache"]
+
 _TABLE = """
 CREATE TABLE IF NOT EXISTS digests (
     path TEXT PRIMARY KEY, device TEXT, inode TEXT, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,

@@ -30,25 +30,9 @@ IGNORE_FILE = ".tritonignore"
 _MAX_BYTES = 16 << 10
 
 DEFAULT_PATTERNS = (
-    ".git",
-    ".gitignore",
-    ".gitattributes",
-    ".hg",
-    ".svn",
-    "__pycache__",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".idea",
-    ".vscode",
-    ".DS_Store",
-    "._*",
-    "Thumbs.db",
-    "desktop.ini",
-    "*~",
-    "*.swp",
-    IGNORE_FILE,
+    *(".git", ".gitignore", ".gitattributes", ".hg", ".svn", IGNORE_FILE),
+    *("__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+    *(".idea", ".vscode", ".DS_Store", "._*", "Thumbs.db", "desktop.ini", "*~", "*.swp"),
 )
 
 CREDENTIAL_PATTERNS = (

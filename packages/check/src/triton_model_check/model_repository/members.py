@@ -20,7 +20,19 @@ from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["DIRECTORY_MODE", "PLAIN_MODE", "FileState", "Member", "collect_members", "fold_mode"]
+__all__ = [
+    "DIRECTORY_MODE",
+    "EXECUTABLE_MODE",
+    "PLAIN_MODE",
+    "FileState",
+    "Member",
+    "changed_error",
+    "collect_members",
+    "fold_mode",
+    "members_of",
+    "open_member",
+    "unreadable_error",
+]
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 

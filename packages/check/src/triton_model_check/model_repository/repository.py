@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.packing.packed_files import PackedFiles
+from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
 from triton_model_check.model_repository.composition import Composition, CompositionOptions
 from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
 from triton_model_check.model_repository.ignore import LeftOut
+from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
@@ -72,7 +75,7 @@ class ModelRepository:
         calls: Mapping[str, Sequence[str]] | None = None,
         also_served: Sequence[str] = (),
         linked_files: Collection[str] = (),
-    ) -> ModelRepository:
+    ) -> Self:
         """Return the repository of a folder. Nothing below its first level is read yet.
 
         What ``triton-models.toml`` in the folder has of ``calls`` and ``also_served`` applies too.
@@ -221,6 +224,7 @@ class ModelRepository:
         """
         return self._composition.top_level()
 
+    @rare_collections()
     def check(
         self,
         target: Target | None = None,
@@ -261,7 +265,8 @@ class ModelRepository:
             others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
             packed_files=self._packed_files(models, is_archive),
         )
-        return run_checks(context, str(self.path))
+        report = run_checks(context, str(self.path))
+        return replace(report, findings=tuple(with_places(report.findings, self.path)))
 
     def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""

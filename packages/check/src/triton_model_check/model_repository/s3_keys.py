@@ -1,4 +1,4 @@
-"""Checks parts of keys in an S3 bucket: names of models, and prefixes of archives and of output."""
+"""Checks parts of keys in an S3 bucket: names of models, and prefixes of archives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ __all__ = [
     "archive_pattern",
     "check_folder_prefix",
     "check_model_name",
-    "check_output_prefix",
     "pattern_owner",
 ]
 
@@ -69,23 +68,3 @@ def check_folder_prefix(property: str, prefix: str, example: str = "models/") ->
         f'{property}: must end with "/" and not begin with it, got "{prefix}"; '
         f'write "{f"{inner}/" if inner else example}"'
     )
-
-
-def check_output_prefix(property: str, prefix: str, example: str = "captured") -> None:
-    """Check a prefix that SageMaker appends "/" and a key to: it neither begins nor ends with "/".
-
-    It must not be empty, because the execution role would then be allowed to write to the whole bucket. CDK
-    tokens pass.
-
-    Raises:
-        InvalidValueError: the prefix is empty, or begins or ends with "/".
-    """
-    if is_token(prefix):
-        return
-    inner = prefix.strip("/")
-    if not inner:
-        raise InvalidValueError(f'{property}: must not be empty, got "{prefix}"; write "{example}"')
-    if inner != prefix:
-        raise InvalidValueError(
-            f'{property}: must not begin or end with "/", got "{prefix}"; write "{inner}"'
-        )

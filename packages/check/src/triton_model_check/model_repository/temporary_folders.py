@@ -19,7 +19,7 @@ from pathlib import Path
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.cache_contract import DRAFT_PREFIX
 
-__all__ = ["partial_folder", "remove_abandoned", "scratch_directory"]
+__all__ = ["output_folder", "partial_folder", "remove_abandoned", "scratch_directory"]
 
 _SHARE = 10
 _DRAFT_SECONDS = 3600

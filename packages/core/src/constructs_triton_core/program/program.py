@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from types import FrameType, ModuleType
 
 from constructs_triton_core import __version__, errors
@@ -230,7 +231,7 @@ def _report(print_: Callable[..., None], *lines: object) -> None:
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
-    if "--json" in words:
+    if "--json" in words or "--output-format=json" in words or ("--output-format", "json") in pairwise(words):
         found = error.findings if isinstance(error, errors.RepositoryError) else ()
         failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
         with suppress(OSError):  # such as a full disk, which standard error has reported

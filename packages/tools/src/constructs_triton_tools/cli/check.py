@@ -25,8 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check and print; return 1 if there are errors, else 0."""
     code = check.run(arguments, _ask_server if arguments.server else None)
-    if code == EXIT_SUCCESS and not (arguments.json or arguments.archive):
-        recommend(f"local up {shlex.quote(arguments.path)}")
+    repository = check.only_repository(arguments)
+    is_read = arguments.output_format == "text" and not arguments.archive
+    if code == EXIT_SUCCESS and is_read and repository is not None:
+        recommend(f"local up {shlex.quote(str(repository))}")
     return code
 
 

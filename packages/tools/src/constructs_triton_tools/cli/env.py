@@ -12,11 +12,11 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, show_work
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import BuiltEnvironment, build
+from constructs_triton_tools.cli.env_show import add_show_arguments, run_show
 from constructs_triton_tools.cli.options import add_actions, add_options
 from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
-from triton_model_check.cli.env_show import add_show_arguments, run_show
 from triton_model_check.facts.images import DEFAULT_VERSION
 
 _LARGE_BYTES = 2 * 10**9

@@ -13,13 +13,13 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType, instance_type_names
-from constructs_triton_tools.building.plans.options import BuildOptions
-from constructs_triton_tools.building.plans.plan_build import group_by_gpu
-from triton_model_check.facts.compile_jobs import (
+from constructs_triton_tools.building.plans.compile_jobs import (
     job_kind,
     regions_without_processing,
     smallest_with_gpu,
 )
+from constructs_triton_tools.building.plans.options import BuildOptions
+from constructs_triton_tools.building.plans.plan_build import group_by_gpu
 
 T4, A10G = InstanceType.of("ml.g4dn.xlarge"), InstanceType.of("ml.g5.xlarge")
 

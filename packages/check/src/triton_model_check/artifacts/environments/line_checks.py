@@ -1,17 +1,17 @@
 """Refuses lines of requirements that would run code of a package, read other files, or contain a password.
 
-The lines may come from another person: from a file, from the lock file in an archive, or from uv's export of
-a ``uv.lock``. uv also gets the option to build nothing; this does not rely on it.
+The lines may come from another person: from a file, or from the lock file in an archive. uv also gets the
+option to build nothing; this does not rely on it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from constructs_triton_core.errors import InvalidValueError
 
-__all__ = ["check_exported", "check_lines", "check_pins"]
+__all__ = ["check_lines"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")  # a line break would begin another line
 _EDITABLE = re.compile(r"-e|--editable")
@@ -19,8 +19,6 @@ _FILE_OPTION = re.compile(r"-[rc]|--(?:requirement|constraint)")
 _URL_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]*[^/\s@}]@")
 _MARKER = re.compile(r"\s;|\s--hash\b")
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)")
-_VERSION_ONLY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?\s*==[^\s/\\;@]+(?:\s*;.*)?")
-_HASHES = re.compile(r"\s--hash=\w+:[0-9a-f]+(?=\s|$)")
 
 
 def check_lines(place: str, lines: Iterable[str]) -> None:
@@ -66,40 +64,3 @@ def _source(line: str) -> str | None:
         return None
     source = (named[1] if named is not None else requirement).partition("#")[0].strip()
     return re.sub(r"\[[^\]]*\]$", "", source)
-
-
-def check_exported(place: str, lines: Iterable[str]) -> None:
-    """Check the lines that uv has exported from a ``uv.lock``: packages of an index with their versions.
-
-    Raises:
-        InvalidValueError: a line is something else.
-    """
-    for line in lines:
-        if not _VERSION_ONLY.fullmatch(line):
-            raise InvalidValueError(
-                f"{place}: can contain only packages with a version, got {line!r}; build a wheel of it with "
-                "`uv build --wheel`, name the folder of the wheel in find-links of [tool.uv], remove the "
-                "package from [tool.uv.sources], and run `uv lock`"
-            )
-
-
-def check_pins(place: str, pins: str) -> None:
-    """Check the packages of a lock file, which uv downloads as they are.
-
-    Raises:
-        InvalidValueError: a line is not a package with a version, or a wheel, and its hashes.
-    """
-    for line in _pins(pins):
-        requirement = _HASHES.sub("", line).strip()
-        if requirement.startswith("-") or " --" in requirement:
-            raise InvalidValueError(
-                f"{place}: its lock file contains {requirement!r}, which `constructs-triton env build` does "
-                "not write; delete the lock file, and run the command again"
-            )
-        check_lines(place, [requirement])
-
-
-def _pins(pins: str) -> Iterator[str]:
-    for line in pins.replace("\\\n", " ").splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield " ".join(line.split())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
-from triton_model_check.model_config.locations import FieldPath
+from triton_model_check.model_config.locations import FieldPath, Range
 from triton_model_check.model_config.model_under_check import RepositoryContext
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
@@ -65,7 +65,7 @@ class ModelInMemory(ModelFolder):
         """A Python model that completes no tensors, if the configuration is taken to be complete."""
         return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
 
-    def locate(self, field: FieldPath) -> tuple[int, int] | None:  # noqa: ARG002 - the signature above
+    def locate(self, field: FieldPath) -> Range | None:  # noqa: ARG002 - the signature above
         return None  # the user wrote no file, so a line would mislead
 
 

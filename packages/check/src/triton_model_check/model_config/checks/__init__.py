@@ -25,6 +25,7 @@ from triton_model_check.model_config.checks import (
     torchscript,
     warmup,
 )
+from triton_model_check.model_config.checks.comments import ignore_comments
 from triton_model_check.model_config.checks.environments import environment_packages, environment_use
 from triton_model_check.model_config.checks.generation import gpu_memory, tensorrt_llm, vllm
 from triton_model_check.model_config.checks.packing import files

@@ -12,6 +12,7 @@ from triton_model_check.model_config.backends import (
     MODEL_FILES,
     backend_of_file,
 )
+from triton_model_check.model_config.fixing.steps import Remedy, put, remove, rename, safe, string, unsafe
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -83,7 +84,17 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         if guess in (*_platforms(), "ensemble")
         else f'write backend: "{guess or platform}"'
     )
-    yield Problem(f'unexpected platform type "{platform}"', ("platform",), hint)
+    yield Problem(f'unexpected platform type "{platform}"', ("platform",), hint, fix=_written(model, hint))
+
+
+def _written(model: ModelUnderCheck, hint: str) -> Remedy | None:
+    """Write the field of the hint in place of ``platform``, if it needs no other field."""
+    field, _, value = hint.removeprefix("write ").partition(": ")
+    known = KNOWN_BACKENDS.get(value.strip('"'))
+    if (known and known.platform_required) or (value == '"ensemble"' and not model.folder.is_ensemble):
+        return None
+    kind = safe if model.config.platform in (*BACKEND_OF_OTHER_NAME, *_COMMON_BACKENDS) else unsafe
+    return kind(rename(field), put(value))
 
 
 def _platforms() -> tuple[str, ...]:
@@ -119,11 +130,13 @@ def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = 'an ensemble must have platform type "ensemble" and empty backend type'
     implied = backend_of_file(config.default_model_filename)
+    fix = safe(remove()) if config.HasField("ensemble_scheduling") else unsafe(remove())
     if config.backend:
-        yield Problem(f'{message}, got "{config.backend}"', ("backend",), "remove backend")
+        yield Problem(f'{message}, got "{config.backend}"', ("backend",), "remove backend", fix=fix)
     elif implied:
         got = f'default_model_filename "{config.default_model_filename}", which implies "{implied}"'
-        yield Problem(f"{message}, got {got}", ("default_model_filename",), "remove default_model_filename")
+        hint = "remove default_model_filename"
+        yield Problem(f"{message}, got {got}", ("default_model_filename",), hint, fix=fix)
 
 
 @rule(
@@ -145,7 +158,8 @@ def runtime_library(model: ModelUnderCheck) -> Iterator[Problem]:
     folders: tuple[tuple[str, ...], ...] = ((), *((version,) for version in model.versions_to_load))
     if not any(model.folder.size_of(*folder, *runtime.split("/")) is not None for folder in folders):
         message = f'unable to find backend library "{model.config.runtime}"'
-        yield Problem(message, ("runtime",), f'remove runtime, or write runtime: "{known[0]}"')
+        hint = f'remove runtime, or write runtime: "{known[0]}"'
+        yield Problem(message, ("runtime",), hint, fix=unsafe(remove()))
 
 
 @rule(
@@ -163,11 +177,11 @@ def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     if scheduled and config.platform != "ensemble":
         message = "ensemble scheduling cannot be set for model whose platform is not ensemble"
         message += f', got "{config.platform}"' if config.platform else ""
-        yield Problem(
-            message,
-            ("platform",) if config.platform else ("ensemble_scheduling",),
-            'write platform: "ensemble"',
-        )
+        others = [name for name in ("backend", "default_model_filename") if getattr(config, name)]
+        steps = [put('"ensemble"', path=("platform",)), *(remove(path=(name,)) for name in others)]
+        fix = unsafe(*steps) if config.platform or others else safe(*steps)
+        place = ("platform",) if config.platform else ("ensemble_scheduling",)
+        yield Problem(message, place, 'write platform: "ensemble"', fix=fix)
     elif not scheduled and config.platform == "ensemble":
         yield Problem(
             "ensemble scheduling must be set for ensemble whose platform is ensemble",
@@ -191,6 +205,7 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(
             f"'max_batch_size' must be non-negative value, got {model.config.max_batch_size}",
             ("max_batch_size",),
+            fix=unsafe(put("0")),
         )
 
 
@@ -210,9 +225,12 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     message = f'unable to find backend library for backend "{name}"'
     guess = closest(name, _COMMON_BACKENDS)
     if name in BACKEND_OF_OTHER_NAME:
-        yield Problem(message, ("backend",), f"did you mean {_field_of_other_name(name)}?")
+        field, _, value = _field_of_other_name(name).partition(": ")
+        is_free = field == "backend" or not model.config.platform
+        fix = unsafe(rename(field), put(value)) if is_free else None
+        yield Problem(message, ("backend",), f"did you mean {field}: {value}?", fix=fix)
     elif guess is not None and _distance_is_small(name.lower(), guess):
-        yield Problem(message, ("backend",), f'did you mean "{guess}"?')
+        yield Problem(message, ("backend",), f'did you mean "{guess}"?', fix=unsafe(put(string(guess))))
 
 
 def _field_of_other_name(name: str) -> str:
@@ -254,7 +272,7 @@ def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name != "checksum":
             place = ("model_repository_agents", "agents", index)
-            yield Problem(f'unable to find repo agent "{agent.name}"', place)
+            yield Problem(f'unable to find repo agent "{agent.name}"', place, fix=unsafe(remove()))
 
 
 @rule("backend-model-metrics", when=("model_metrics",), source="triton core ValidateModelMetrics")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_config.fixing.steps import meant, put, remove, safe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -42,7 +43,8 @@ def batch_output(model: ModelUnderCheck) -> Iterator[Problem]:
         place = ("batch_output", index)
         if batch.kind != 0:
             hint = "write BATCH_SCATTER_WITH_INPUT_SHAPE"
-            yield Problem(f"unknown batch output kind, got {batch.kind}", (*place, "kind"), hint)
+            fix = safe(put("BATCH_SCATTER_WITH_INPUT_SHAPE"))
+            yield Problem(f"unknown batch output kind, got {batch.kind}", (*place, "kind"), hint, fix=fix)
         yield from _source_problems(model, batch, place)
         if not model.completes_tensors:
             yield from _target_problems(list(batch.target_name), outputs, (*place, "target_name"))
@@ -54,10 +56,12 @@ def _target_problems(
     for target in dict.fromkeys(targets):
         if target not in outputs:
             hint = did_you_mean(target, outputs, f"write one of the outputs: {quoted(outputs)}")
-            yield Problem(f'unknown target output name "{target}"', place, hint)
+            fix = meant(hint, targets.index(target))
+            yield Problem(f'unknown target output name "{target}"', place, hint, fix=fix)
         elif targets.count(target) > 1:
             message = f'target output name "{target}" can only be specified once'
-            yield Problem(message, place, "remove the second one")
+            again = [index for index, each in enumerate(targets) if each == target][1:]
+            yield Problem(message, place, "remove the second one", fix=safe(*map(remove, again)))
 
 
 def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
@@ -65,7 +69,8 @@ def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int,
         message = f"{place[0]} expects 1 source input, got {len(batch.source_input)}"
         yield Problem(message, place, "write one source_input")
     inputs = [tensor.name for tensor in model.final_config.input]
-    for source in batch.source_input:
+    for index, source in enumerate(batch.source_input):
         if source not in inputs and not model.completes_tensors:
             hint = did_you_mean(source, inputs, f"write one of the inputs: {quoted(inputs)}")
-            yield Problem(f'unknown source input name "{source}"', (*place, "source_input"), hint)
+            message, field = f'unknown source input name "{source}"', (*place, "source_input")
+            yield Problem(message, field, hint, fix=meant(hint, index))

@@ -7,6 +7,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.tensors import declared_twice, has_too_many_inputs
+from triton_model_check.model_config.fixing.steps import meant, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 
@@ -31,7 +32,7 @@ def field(model: ModelUnderCheck) -> Iterator[Problem]:
         ("model_warmup", "model_warmup can", bool(config.model_warmup)),
     ):
         if is_set:
-            yield Problem(f"{what} not be specified for ensemble", (name,))
+            yield Problem(f"{what} not be specified for ensemble", (name,), fix=safe(remove()))
 
 
 @ensemble_rule("ensemble-no-step", source=_VALIDATE, hint="add a step to ensemble_scheduling")
@@ -83,8 +84,9 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     misspelled = graph.misspelled_reads.values()
     for name in graph.unused_inputs:
         if name not in misspelled:
-            hint = "map it to an input of a step, or remove it"
-            yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
+            hint, place = "map it to an input of a step, or remove it", ("input", graph.inputs.index(name))
+            fix = unsafe(remove()) if len(graph.inputs) > 1 else None
+            yield Problem(f'ensemble input "{name}" is not used', place, hint, fix=fix)
 
 
 @ensemble_rule("ensemble-unproduced", source=_VALIDATE)
@@ -112,7 +114,7 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
             place = (*STEPS, step.index, "input_map", key)
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
-        yield Problem(message, place, hint)
+        yield Problem(message, place, hint, fix=meant(hint, "name" if tensor in graph.outputs else "value"))
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)
@@ -122,21 +124,22 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     Leave an output that no step reads out of ``output_map``.
     """
     graph = model.graph
-    meant, reported = graph.misspelled_writes, graph.misspelled_reads.values()
+    similar, reported = graph.misspelled_writes, graph.misspelled_reads.values()
     for tensor in graph.unread:
         if tensor in reported:
             continue
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
         is_only = len(step.output_map) == 1
-        remove = (
+        otherwise = (
             "remove the step, or add the tensor to output or to an input_map"
             if is_only
             else f'remove "{key}" from output_map'
         )
-        hint = f'did you mean "{meant[tensor]}"?' if tensor in meant else remove
+        hint = f'did you mean "{similar[tensor]}"?' if tensor in similar else otherwise
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
-        yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
+        fix = meant(hint, "value") or (None if is_only else unsafe(remove()))
+        yield Problem(message, (*STEPS, step.index, "output_map", key), hint, fix=fix)
 
 
 @ensemble_rule("ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.checks.ensemble import STEPS, ensemble_rule
 from triton_model_check.model_config.ensemble import Step
+from triton_model_check.model_config.fixing.steps import meant, put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -38,7 +39,7 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = did_you_mean(step.model_name, others, "add its folder beside the folder of the ensemble")
             message = f"step {step.index + 1}: ensemble contains models that are not available"
             message += f', got "{step.model_name}"'
-            yield Problem(message, (*STEPS, step.index, "model_name"), hint)
+            yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=meant(hint))
 
 
 @ensemble_rule("ensemble-model-cycle", source="triton core CircularDependencyCheck")
@@ -73,7 +74,7 @@ def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
         versions = ", ".join(map(str, sorted(version for version in loaded if version is not None)))
         place = (*STEPS, step.index, "model_version")
         message = f"{step.title}: required version {step.model_version} is not loaded, got {versions}"
-        yield Problem(message, place, "write model_version: -1")
+        yield Problem(message, place, "write model_version: -1", fix=unsafe(put("-1")))
 
 
 @ensemble_rule("ensemble-batch-size", source="triton core ValidateEnsembleConfig")
@@ -91,7 +92,8 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
                 f"ensemble allows maximum batch size {wanted}, but it contains {step.title} "
                 f"which only allows maximum batch size to be {size}"
             )
-            yield Problem(message, (*STEPS, step.index), hint)
+            fix = unsafe(put(str(size), path=("max_batch_size",)))
+            yield Problem(message, (*STEPS, step.index), hint, fix=fix)
 
 
 @ensemble_rule("ensemble-unknown-tensor", source=_MAPPING)
@@ -111,7 +113,8 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
                     message = f"{step.title} {field}_map: {mapped}"
                     hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
-                    yield Problem(message, (*STEPS, step.index, f"{field}_map", key), hint)
+                    place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
+                    yield Problem(message, place, hint, fix=fix)
 
 
 def _has_no_readable_config(model: ModelUnderCheck) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from triton_model_check.model_config.fixing.steps import put, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -49,11 +50,12 @@ def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         if group.kind == _AUTO:
             message = f"specifies GPUs that the instance does not have, got {list(group.gpus)}"
-            yield Problem(f"instance group {message}", (*place, "gpus"), "remove gpus")
+            field, hint = (*place, "gpus"), "remove gpus"
+            yield Problem(f"instance group {message}", field, hint, fix=unsafe(remove()))
         else:
             name = "KIND_CPU" if kind == _CPU else "KIND_MODEL"
             message = f"instance group has kind {name} but specifies one or more GPUs, got {list(group.gpus)}"
-            yield Problem(message, (*place, "gpus"))
+            yield Problem(message, (*place, "gpus"), fix=unsafe(remove()))
 
 
 @_rule("instance-no-gpu", source=_SOURCE)
@@ -71,13 +73,17 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         if count == 0:
             hint = "write kind: KIND_CPU, remove kind, or choose an instance type with a GPU"
             message = "instance group has kind KIND_GPU but no GPUs are available"
-            yield Problem(message, (*place, "kind"), hint)
+            listed = [remove(path=(*place, "gpus"))] if group.gpus else []
+            yield Problem(message, (*place, "kind"), hint, fix=unsafe(put("KIND_CPU"), *listed))
             continue
         absent = [gpu for gpu in group.gpus if gpu not in range(count)]
         if absent:
             hint = f"write GPUs from 0 to {count - 1}" if count > 1 else "write gpus: [ 0 ]"
             message = f"instance group specifies invalid or unsupported gpu id, got {absent}"
-            yield Problem(message, (*place, "gpus"), hint)
+            positions = [index for index, gpu in enumerate(group.gpus) if gpu in absent]
+            is_all = len(positions) == len(group.gpus)
+            fix = unsafe(remove()) if is_all else unsafe(*map(remove, positions))
+            yield Problem(message, (*place, "gpus"), hint, fix=fix)
 
 
 @_rule("instance-kind", source=_SOURCE, hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL")
@@ -101,7 +107,7 @@ def profile(model: ModelUnderCheck) -> Iterator[Problem]:
     for place, group in groups(model):
         if group.profile and not is_tensorrt:
             message = "instance group specifies profile field which is only supported for TensorRT models"
-            yield Problem(message, (*place, "profile"), "remove profile")
+            yield Problem(message, (*place, "profile"), "remove profile", fix=safe(remove()))
         elif any(not _INDEX.match(index) for index in group.profile):
             message = f"instance group specifies invalid profile, got {list(group.profile)}"
             yield Problem(message, (*place, "profile"), 'write an index as a string: profile: [ "0" ]')
@@ -115,9 +121,8 @@ def count(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for place, group in groups(model):
         if group.count < 0:
-            yield Problem(
-                f"count must not be negative; Triton uses its default, got {group.count}", (*place, "count")
-            )
+            message = f"count must not be negative; Triton uses its default, got {group.count}"
+            yield Problem(message, (*place, "count"), fix=safe(remove()))
 
 
 @_warning(
@@ -132,4 +137,6 @@ def gpu_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for place, group in groups(model):
         if len(set(group.gpus)) < len(group.gpus):
-            yield Problem(f"instance group lists a GPU twice, got {list(group.gpus)}", (*place, "gpus"))
+            gpus = list(group.gpus)
+            fix = unsafe(*(remove(index) for index, gpu in enumerate(gpus) if gpu in gpus[:index]))
+            yield Problem(f"instance group lists a GPU twice, got {gpus}", (*place, "gpus"), fix=fix)

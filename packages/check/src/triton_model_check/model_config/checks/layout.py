@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton_core.spelling import quoted
+from triton_model_check.model_config.fixing.steps import put, remove, string, unsafe
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -126,11 +127,14 @@ def no_version_chosen(model: ModelUnderCheck) -> Iterator[Problem]:
     existing = quoted(sorted(model.folder.version_directories))
     if policy.WhichOneof("policy_choice") == "latest":
         message = f"{_NONE_AVAILABLE}: latest selects 0 versions"
-        yield Problem(message, ("version_policy",), "set num_versions: 1")
+        one = unsafe(put("1", "latest", "num_versions"))
+        yield Problem(message, ("version_policy",), "set num_versions: 1", fix=one)
     else:
         wanted = ", ".join(str(version) for version in policy.specific.versions) or "none"
         message = f"{_NONE_AVAILABLE}: it selects {wanted}, got version directories {existing}"
-        yield Problem(message, ("version_policy", "specific"))
+        versions = list(model.folder.versions)
+        fix = unsafe(put(f"{versions}", "versions")) if len(versions) == 1 else None
+        yield Problem(message, ("version_policy", "specific"), fix=fix)
 
 
 @warning(
@@ -151,7 +155,8 @@ def version_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, version in enumerate(model.config.version_policy.specific.versions):
         if version not in existing:
             place = ("version_policy", "specific", "versions", index)
-            yield Problem(f"version {version} is specified for the version policy but has no folder", place)
+            message = f"version {version} is specified for the version policy but has no folder"
+            yield Problem(message, place, fix=unsafe(remove()))
 
 
 @rule(
@@ -265,8 +270,9 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = f'write name: "{model.name}", remove name, or rename the folder'
         if "${" in name:
             hint = "check the file that your script generates from this template"
+        fix = None if "${" in name else unsafe(put(string(model.name)))
         message = f'unexpected directory name "{model.name}" for model "{name}"'
-        yield Problem(f"{message}, directory name must equal model name", ("name",), hint)
+        yield Problem(f"{message}, directory name must equal model name", ("name",), hint, fix=fix)
 
 
 def has_another_name(model: ModelUnderCheck) -> bool:

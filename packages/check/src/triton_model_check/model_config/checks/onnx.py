@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.model_config.fixing.steps import meant, put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -18,6 +20,9 @@ _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
 _VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSequenceControl"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
+
+
+_DIMS = re.compile(r"write dims: (\[.*?\])")
 
 
 class _Pair(NamedTuple):
@@ -54,7 +59,7 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
             )
             fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
-            yield Problem(message, ("max_batch_size",), hint)
+            yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
@@ -129,7 +134,7 @@ def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Probl
         if each.name and each.name not in known:
             message = f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
             hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
-            yield Problem(message, (field, index, "name"), hint)
+            yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
 
 
 @rule("onnx-optional-input", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
@@ -164,7 +169,8 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                     f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
                     f"model provides {wanted}"
                 )
-                yield Problem(message, (pair.field, pair.position, "data_type"), f"write {wanted}")
+                place = (pair.field, pair.position, "data_type")
+                yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
 
 
 @rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
@@ -209,7 +215,9 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1])
+                written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(problem[1])
+                fix = unsafe(put(written[1])) if written else None
+                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1], fix=fix)
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.facts.images import first_published
+from triton_model_check.model_config.fixing.steps import meant, put, remove, safe, string, unsafe
 from triton_model_check.model_config.loaded_files import tree_model_type, tree_row_size
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -20,6 +21,7 @@ from triton_model_check.model_files.trees import TREE_MODEL_FILES
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _SINGLE_MODEL_FOLDER = "/opt/ml/model/"
 _PARAMETER = 'parameters { key: "%s" value { string_value: "%s" } }'
+_VALUE = ("value", "string_value")
 _TYPES = "tensorrt_backend ConvertTrtTypeToDataType"
 _TENSORRT_TYPES = (
     *("TYPE_BOOL", "TYPE_INT8", "TYPE_UINT8", "TYPE_INT32", "TYPE_INT64", "TYPE_FP16", "TYPE_BF16"),
@@ -51,7 +53,8 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
     place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
     if value not in TREE_MODEL_FILES:
         hint = did_you_mean(value, TREE_MODEL_FILES, f"write one of {quoted(TREE_MODEL_FILES)}")
-        yield Problem(f"{value} not recognized as a valid serialization format", place, hint)
+        message, fix = f"{value} not recognized as a valid serialization format", meant(hint, *_VALUE)
+        yield Problem(message, place, hint, fix=fix)
     for file in model.model_files:
         if file.model_type not in ("", value):
             message = f'"{file.path.name}" has the format {file.model_type}, but model_type is {value}'
@@ -102,7 +105,7 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
         if field == "input" and tensor.name == "input__0" and wrong:
             dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
             message = f"the model has {wrong[0]} features, but a row of the input has {given} values"
-            yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
+            yield Problem(message, (field, index, "dims"), f"write dims: {dims}", fix=unsafe(put(f"{dims}")))
 
 
 @warning(
@@ -149,7 +152,9 @@ def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
         value = model.parameter(key)
         if key in _BOOLEAN_PARAMETERS and value.lower() not in _BOOLEANS:
             message = f'failed to convert {key} "{value}" to boolean'
-            yield Problem(message, ("parameters", key), 'write "true" or "false"')
+            word = {"yes": "true", "no": "false"}.get(value.lower())
+            fix = safe(put(string(word), *_VALUE)) if word else None
+            yield Problem(message, ("parameters", key), 'write "true" or "false"', fix=fix)
         if key in _INTEGER_PARAMETERS:
             yield from _integer_problems(key, value)
 
@@ -179,9 +184,10 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
     accelerators = model.config.optimization.execution_accelerators.cpu_execution_accelerator
     for index, each in enumerate(accelerators):
         if each.name != "openvino":
-            field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
+            group = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index)
             message = f'unknown Execution Accelerator "{each.name}" is requested'
-            yield Problem(message, field, 'write "openvino", or remove the accelerator')
+            hint, fix = 'write "openvino", or remove the accelerator', unsafe(remove(path=group))
+            yield Problem(message, (*group, "name"), hint, fix=fix)
 
 
 @rule(
@@ -212,7 +218,7 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
-        return (model.folder.directory.parent / path.removeprefix(_SINGLE_MODEL_FOLDER)).exists()
+        return model.folder.exists("..", path.removeprefix(_SINGLE_MODEL_FOLDER).lstrip("/"))
     if not path.startswith("/"):
         return False  # the server looks in its working directory, and for a bare name where the loader looks
     name = posixpath.basename(path)

@@ -8,6 +8,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
+from triton_model_check.model_config.fixing.steps import put, replace_word, safe, string, string_meant, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.python_calls import find_tensors
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -90,7 +91,8 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
             similar = closest("TritonPythonModel", source.class_names)
             rename = f'rename class "{similar}" to "TritonPythonModel"'
             hint = rename if similar else "add a class TritonPythonModel"
-            yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint)
+            fix = unsafe(replace_word(similar, "TritonPythonModel")) if similar else None
+            yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint, fix=fix)
 
 
 @_rule(
@@ -110,7 +112,8 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
             similar = closest("execute", source.methods)
             hint = f'rename method "{similar}" to "execute"' if similar else None
             message = "TritonPythonModel has no method execute"
-            yield Problem(message, path=source.path, line=source.class_line, hint=hint)
+            fix = unsafe(replace_word(similar, "execute")) if similar else None
+            yield Problem(message, path=source.path, line=source.class_line, hint=hint, fix=fix)
 
 
 @_warning(
@@ -151,7 +154,9 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     value = model.parameter("FORCE_CPU_ONLY_INPUT_TENSORS")
     if value not in ("yes", "no"):
         place = ("parameters", "FORCE_CPU_ONLY_INPUT_TENSORS")
-        yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place)
+        word = {"true": "yes", "false": "no"}.get(value.lower(), value.lower())
+        fix = safe(put(string(word), "value", "string_value")) if word in ("yes", "no") else None
+        yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place, fix=fix)
 
 
 @rule(
@@ -197,9 +202,9 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
             if each.name not in known:
                 hint = did_you_mean(each.name, known, f"use one of {quoted(sorted(known))}")
-                yield Problem(
-                    f'config.pbtxt has no {side} "{each.name}"', path=source.path, line=each.line, hint=hint
-                )
+                message = f'config.pbtxt has no {side} "{each.name}"'
+                fix = string_meant(each.name, hint, each.line)
+                yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
 
 
 # --- models that call other models -------------------------------------------------------------------------
@@ -222,7 +227,8 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             where = "calls" if site is not None else "is declared in calls to call"
             hint = did_you_mean(name, others, "add its folder beside the folder of this model")
             message = f'{where} "{name}", which the repository does not contain'
-            yield Problem(message, path=site and site.path, line=site and site.line, hint=hint)
+            fix = string_meant(name, hint, site.line) if site else None
+            yield Problem(message, path=site and site.path, line=site and site.line, hint=hint, fix=fix)
 
 
 @warning("python-called-model-unknown", "model", source=_README, needs_files=True)

@@ -13,6 +13,7 @@ from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.facts.images import image_packages
 from triton_model_check.model_config.checks.packing.files import pointer_path
+from triton_model_check.model_config.fixing.steps import replace_word, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
 from triton_model_check.model_config.python_source import Import
@@ -221,7 +222,8 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for path, each in _foreign_imports(model):
         if each.is_loaded and _is_misspelled(each.module):
-            yield Problem(f"No module named '{each.module}'", path=path, line=each.line)
+            fix = unsafe(replace_word(each.module, _UTILS))
+            yield Problem(f"No module named '{each.module}'", path=path, line=each.line, fix=fix)
 
 
 @warning(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from triton_model_check.model_config.fixing.steps import put, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -33,7 +34,7 @@ def dynamic_batching(model: ModelUnderCheck) -> Iterator[Problem]:
     config = model.config
     if config.HasField("dynamic_batching") and config.max_batch_size == 0 and not model.completes_tensors:
         message = "max_batch_size: must be at least 1 when dynamic_batching is set, got 0"
-        yield Problem(message, ("dynamic_batching",))
+        yield Problem(message, ("dynamic_batching",), fix=unsafe(remove()))
 
 
 @rule("scheduler-preferred-batch-size", when=("dynamic_batching", "sequence_batching"), source=_VALIDATE)
@@ -56,8 +57,8 @@ def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             if not 1 <= size <= config.max_batch_size:
                 must = "must be positive" if size < 1 else "must be <= max batch size"
                 message = f"{name} {must}, got {size}"
-                hint = _batch_size_hint(size, config.max_batch_size)
-                yield Problem(message, (*place, "preferred_batch_size", index), hint)
+                hint, field = _batch_size_hint(size, config.max_batch_size), (*place, "preferred_batch_size")
+                yield Problem(message, (*field, index), hint, fix=unsafe(remove()))
 
 
 def _batch_size_hint(size: int, max_batch_size: int) -> str:
@@ -105,7 +106,8 @@ def priority_default(model: ModelUnderCheck) -> Iterator[Problem]:
     batching = model.config.dynamic_batching
     if batching.default_priority_level and not batching.priority_levels:
         place = ("dynamic_batching", "default_priority_level")
-        yield Problem("default_priority_level has no effect without priority_levels", place)
+        message = "default_priority_level has no effect without priority_levels"
+        yield Problem(message, place, fix=safe(remove()))
 
 
 @rule(
@@ -125,11 +127,12 @@ def preserve_ordering(model: ModelUnderCheck) -> Iterator[Problem]:
     place = ("dynamic_batching", "preserve_ordering")
     if batching.priority_levels > 1:
         message = "Only one priority level is allowed when 'preserve_ordering' is true"
-        yield Problem(f"{message}, got {batching.priority_levels}", place)
+        yield Problem(f"{message}, got {batching.priority_levels}", place, fix=unsafe(remove()))
     policies = (batching.default_queue_policy, *batching.priority_queue_policy.values())
     if any(policy.default_timeout_microseconds and policy.timeout_action == 1 for policy in policies):
         message = "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true"
-        yield Problem(message, place, "remove preserve_ordering, or set timeout_action: REJECT")
+        hint = "remove preserve_ordering, or set timeout_action: REJECT"
+        yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
 @rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="remove response_cache")
@@ -146,7 +149,8 @@ def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
         (config.model_transaction_policy.decoupled, "'decoupled' transaction policy"),
     ):
         if conflicts:
-            yield Problem(f"Response Cache does not currently support model with {what}", ("response_cache",))
+            message = f"Response Cache does not currently support model with {what}"
+            yield Problem(message, ("response_cache",), fix=safe(remove()))
 
 
 @warning(
@@ -169,10 +173,10 @@ def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if has_cache is False:
         message = "responses are not cached, because the server is started without a cache"
-        yield Problem(message, ("response_cache",))
+        yield Problem(message, ("response_cache",), fix=unsafe(remove()))
     else:
         message = "responses are only cached if the endpoint starts the server with a cache"
-        yield Problem(message, ("response_cache",))
+        yield Problem(message, ("response_cache",), fix=unsafe(remove()))
 
 
 # --- sequence batching ------------------------------------------------------------------------------------
@@ -220,17 +224,20 @@ def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
         if control.kind == _CORRID:
             if given:
                 message = f"sequence batching must not specify {_ANY_VALUES} for CONTROL_SEQUENCE_CORRID"
-                yield Problem(f"{message}, got {given[0]}", place, f"remove {given[0]}, and set data_type")
+                hint, fix = f"remove {given[0]}, and set data_type", safe(*map(remove, given))
+                yield Problem(f"{message}, got {given[0]}", place, hint, fix=fix)
         elif len(given) != 1:
             got = f", got {' and '.join(given)}" if given else ""
             message = f"sequence batching must specify {_ANY_VALUES} for {_kind_name(control)}{got}"
             hint = f"keep only {given[0]}" if given else "add int32_false_true: [ 0, 1 ]"
-            yield Problem(message, place, hint)
+            steps = [*map(remove, given[1:])] or [put("[ 0, 1 ]", "int32_false_true")]
+            yield Problem(message, place, hint, fix=unsafe(*steps))
         elif len(getattr(control, given[0])) != 2:
             values = list(getattr(control, given[0]))
             message = f"sequence batching control '{given[0]}' must have exactly 2 entries, got {len(values)}"
             example = "[ false, true ]" if given[0] == "bool_false_true" else "[ 0, 1 ]"
-            yield Problem(message, place, f"write {given[0]}: {example}")
+            fix = unsafe(put(example, given[0]))
+            yield Problem(message, place, f"write {given[0]}: {example}", fix=fix)
 
 
 @rule("scheduler-correlation-type", "sequence", source="triton core GetTypedSequenceControlProperties")

@@ -8,6 +8,7 @@ from typing import Any
 from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.checks.packing.files import pointer_path
+from triton_model_check.model_config.fixing.steps import put, remove, string, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -28,7 +29,9 @@ def initial_count(model: ModelUnderCheck) -> Iterator[Problem]:
             message = (
                 f'initial_state field for state input "{state.input_name}" must contain exactly one or zero'
             )
-            yield Problem(f"{message} element, got {len(state.initial_state)}", place)
+            others = range(1, len(state.initial_state))
+            fix = unsafe(*(remove("initial_state", index) for index in others))
+            yield Problem(f"{message} element, got {len(state.initial_state)}", place, fix=fix)
         if state.initial_state and state.input_name in seen:
             message = f'State input name "{state.input_name}" specified more than once'
             yield Problem(message, place, "give each state its own input_name")
@@ -48,18 +51,21 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
         where = (*place, "initial_state")
         if not start.name:
             message = "Field 'name' must be set when using initial_state"
-            yield Problem(message, where, "add name to initial_state")
+            fix = unsafe(put(string(state.input_name), 0, "name"))
+            yield Problem(message, where, "add name to initial_state", fix=fix)
         if start.data_type != state.data_type:
             message = "The data type used for 'initial_state' does not match the state data type"
-            hint = f"set data_type: {data_type_name(state.data_type)}"
-            yield Problem(f"{message}, got {data_type_name(start.data_type)}", where, hint)
+            wanted, got = data_type_name(state.data_type), data_type_name(start.data_type)
+            typed = unsafe(put(wanted, 0, "data_type"))
+            yield Problem(f"{message}, got {got}", where, f"set data_type: {wanted}", fix=typed)
         if not _fits(start.dims, state.dims):
             message = f"'initial_state' dims don't match 'state' dims {list(state.dims)}"
             hint = "write the dims of the state, with a size for each -1"
-            yield Problem(f"{message}, got {list(start.dims)}", where, hint)
+            same = unsafe(put(f"{list(state.dims)}", 0, "dims")) if _fits(state.dims, state.dims) else None
+            yield Problem(f"{message}, got {list(start.dims)}", where, hint, fix=same)
         if start.WhichOneof("state_data") is None:
             message = "initial_state setting expects state to have state_data set"
-            yield Problem(message, where, "add zero_data: true")
+            yield Problem(message, where, "add zero_data: true", fix=unsafe(put("true", 0, "zero_data")))
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)

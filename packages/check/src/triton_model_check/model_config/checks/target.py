@@ -20,6 +20,7 @@ from triton_model_check.facts.images import (
     published_versions,
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
+from triton_model_check.model_config.fixing.steps import meant, remove, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -74,7 +75,8 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
         if version is not None and not is_at_least(version, since):
             newer = first_published(since) if model.target.is_sagemaker else since
             hint = f"remove {name}, or use image version {newer} or newer"
-            yield Problem(f'image {version} has no field named "{name}"; it is new in {since}', place, hint)
+            message = f'image {version} has no field named "{name}"; it is new in {since}'
+            yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
 def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -152,9 +154,10 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
     hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
+    fix = meant(hint)
     if not model.target.is_sagemaker:
         hint += f"; if you have added this backend to the server, use --backends {model.backend}"
-    yield Problem(message, ("backend",), hint)
+    yield Problem(message, ("backend",), hint, fix=fix)
 
 
 def _may_have_others(model: ModelUnderCheck) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton_core.untrusted.budget import count_elements
+from triton_model_check.model_config.fixing.steps import put, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -73,7 +74,8 @@ def dim_value(model: ModelUnderCheck) -> Iterator[Problem]:
                         f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate a "
                     )
                     message += f"variable-size dimension, got {value}"
-                    yield Problem(message, (field, index, *where, position))
+                    fix = None if tensor.HasField("reshape") else unsafe(put("-1"))
+                    yield Problem(message, (field, index, *where, position), fix=fix)
 
 
 @rule("tensor-reshape", source=_SHAPE, hint="give both the same number of elements and of -1")
@@ -90,7 +92,8 @@ def reshape(model: ModelUnderCheck) -> Iterator[Problem]:
             message = f"{title(field, index, tensor)} {fault}, got dims {list(tensor.dims)}"
             hint = "remove reshape, or set max_batch_size" if fault == _EMPTY_RESHAPE else None
             message = f"{message} and reshape {list(tensor.reshape.shape)}"
-            yield Problem(message, (field, index, "reshape"), hint)
+            fix = None if hint is None else unsafe(remove())
+            yield Problem(message, (field, index, "reshape"), hint, fix=fix)
 
 
 def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: int) -> str | None:
@@ -132,7 +135,7 @@ def image_format(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (1, 2) and len(tensor.dims) != 3:
             message = f"{title('input', index, tensor)}: NHWC/NCHW require 3 dims, got {len(tensor.dims)}"
-            yield Problem(message, ("input", index, "format"))
+            yield Problem(message, ("input", index, "format"), fix=unsafe(remove()))
 
 
 _TENSORRT_FLAGS = {
@@ -152,7 +155,7 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
         for flag, what in _TENSORRT_FLAGS.items():
             if getattr(tensor, flag) and not is_tensorrt:
                 message = f"{title(field, index, tensor)}: {what} only supported for TensorRT platform"
-                yield Problem(message, (field, index, flag), f"remove {flag}")
+                yield Problem(message, (field, index, flag), f"remove {flag}", fix=safe(remove()))
         if tensor.is_non_linear_format_io and is_tensorrt and len(tensor.dims) != 3:
             place = (field, index, "is_non_linear_format_io")
             message = f"{title(field, index, tensor)}: Non-linear IO format requires 3 dims"
@@ -202,8 +205,10 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
     names = [tensor.name for tensor in tensors]
     for name, count in Counter(names).items():
         if name and count > 1:
-            second = names.index(name, names.index(name) + 1)
-            yield Problem(f'{field} "{name}" is declared {count} times', (field, second))
+            first, *others = (index for index, each in enumerate(names) if each == name)
+            steps = [remove(path=(field, index)) for index in others]
+            fix = (safe if all(tensors[first] == tensors[index] for index in others) else unsafe)(*steps)
+            yield Problem(f'{field} "{name}" is declared {count} times', (field, others[0]), fix=fix)
 
 
 @warning("tensor-missing", source=_OBSERVED, needs_files=True)
@@ -268,9 +273,10 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
         and all(len(tensor.dims) > 1 and tensor.dims[0] == size for tensor in declared)
     ):
         field = "input" if model.config.input else "output"
-        yield Problem(
-            f"the first dim of every tensor is {size}, which equals max_batch_size", (field, 0, "dims")
-        )
+        steps = [remove(path=(side, index, "dims", 0)) for side, index, _ in model.tensors]
+        fix = None if any(tensor.HasField("reshape") for tensor in declared) else unsafe(*steps)
+        message = f"the first dim of every tensor is {size}, which equals max_batch_size"
+        yield Problem(message, (field, 0, "dims"), fix=fix)
 
 
 # --- labels ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from triton_model_check.model_config.checks.generation.tensorrt_llm import is_part_of_tensorrt_llm
 from triton_model_check.model_config.checks.layout import has_another_name
+from triton_model_check.model_config.fixing.text_fixes import fix_of_fault
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.text import SOURCE, line_and_column
@@ -15,7 +16,8 @@ from triton_model_check.model_config.text import SOURCE, line_and_column
 def _fault(code: str, model: ModelUnderCheck) -> Iterator[Problem]:
     fault = model.folder.config_fault
     if fault is not None and fault.code == code:
-        yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column)
+        fix = fix_of_fault(fault, model.folder.config_text or "")
+        yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column, fix=fix)
 
 
 @rule("text-syntax", "fault", source=SOURCE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_config.fixing.steps import meant, put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -69,7 +70,7 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
             index = unknown[0]
             message = f'"{inputs[index].name}" is not an argument of forward, so that all names are ignored'
             hint = did_you_mean(inputs[index].name, names, f"use the arguments {quoted(names)}")
-            yield Problem(message, ("input", index, "name"), hint)
+            yield Problem(message, ("input", index, "name"), hint, fix=meant(hint))
 
 
 @warning(
@@ -94,7 +95,8 @@ def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
             if given not in (traced, "TYPE_INVALID"):
                 name = file.inputs[argument].name
                 message = f'the model was traced with {traced} for the argument "{name}", got {given}'
-                yield Problem(message, ("input", index, "data_type"), f"write {traced}")
+                place, fix = ("input", index, "data_type"), unsafe(put(traced))
+                yield Problem(message, place, f"write {traced}", fix=fix)
 
 
 def _argument_numbers(config: Any, file: ModelFile) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from constructs_triton_core.spelling import quoted
 from triton_model_check.model_config.checks.state import file_problems
+from triton_model_check.model_config.fixing.steps import put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
@@ -28,7 +29,8 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"{message}, got {list(value.dims)}", place, "write a size for each -1 in dims")
         if value.WhichOneof("input_data_type") is None:
             message = f'warmup setting expects input "{name}" to have input_data_type set'
-            yield Problem(message, place, "add zero_data: true or random_data: true")
+            fix = unsafe(put("true", "value", "zero_data"))
+            yield Problem(message, place, "add zero_data: true or random_data: true", fix=fix)
 
 
 @rule("warmup-batch-size", when=("model_warmup",), source="triton core InferenceRequest::Normalize")
@@ -40,7 +42,8 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, sample in enumerate(model.config.model_warmup):
         if sample.batch_size > max(most, 1):
             message = f"batch size {sample.batch_size} of a warmup sample, max allowed is {most}"
-            yield Problem(message, ("model_warmup", index, "batch_size"), f"write batch_size: {max(most, 1)}")
+            place, fix = ("model_warmup", index, "batch_size"), unsafe(put(str(max(most, 1))))
+            yield Problem(message, place, f"write batch_size: {max(most, 1)}", fix=fix)
 
 
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
@@ -84,16 +87,17 @@ def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) 
         wanted = data_type_name(tensor.data_type)
         got = data_type_name(value.data_type)
         message = f'unexpected data type for warmup input "{name}", expected {wanted}, got {got}'
-        yield Problem(message, (*place, "value", "data_type"), f"write data_type: {wanted}")
+        field, hint = (*place, "value", "data_type"), f"write data_type: {wanted}"
+        yield Problem(message, field, hint, fix=unsafe(put(wanted)))
     fits = len(value.dims) == len(tensor.dims) and all(
         there in (-1, given) for given, there in zip(value.dims, tensor.dims, strict=True)
     )
     if not fits and not any(dim < 0 for dim in value.dims):
         expected, dims = list(tensor.dims), list(value.dims)
         message = f'unexpected shape for warmup input "{name}", expected {expected}, got {dims}'
-        yield Problem(
-            message, (*place, "value", "dims"), "write the dims of the input, without the batch axis"
-        )
+        fix = unsafe(put(f"{expected}")) if expected and -1 not in expected else None
+        hint = "write the dims of the input, without the batch axis"
+        yield Problem(message, (*place, "value", "dims"), hint, fix=fix)
 
 
 def _inputs(model: ModelUnderCheck) -> Iterator[_Sample]:

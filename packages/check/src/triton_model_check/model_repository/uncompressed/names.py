@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-__all__ = ["name_problems"]
+__all__ = ["KEEP_FILE", "name_problems"]
 
 KEEP_FILE = ".triton-keep"
 """Name of a file that keeps an otherwise empty folder, since S3 has no folders. Triton ignores it."""

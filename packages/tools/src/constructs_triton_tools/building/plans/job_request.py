@@ -18,10 +18,14 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import pair_argument
+from constructs_triton_tools.building.plans.compile_jobs import (
+    JobKind,
+    entrypoint,
+    regions_without_processing,
+)
+from constructs_triton_tools.building.plans.compile_jobs import job_kind as job_kind_of
 from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from constructs_triton_tools.declared_fields import check_limits, shows_options
-from triton_model_check.facts.compile_jobs import JobKind, entrypoint, regions_without_processing
-from triton_model_check.facts.compile_jobs import job_kind as job_kind_of
 
 DEFAULT_PREFIX = "constructs-triton/compile/"
 # botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,

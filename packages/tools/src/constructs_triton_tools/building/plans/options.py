@@ -11,8 +11,8 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_tools.building.plans.compile_jobs import has_strong_types, is_removed_option
 from constructs_triton_tools.declared_fields import shows_options
-from triton_model_check.facts.compile_jobs import has_strong_types, is_removed_option
 
 Precision = Literal["file", "fp16", "bf16"]
 _OURS = ("--onnx", "--saveEngine", "--timingCacheFile", "--minShapes", "--optShapes", "--maxShapes")

@@ -11,9 +11,9 @@ from functools import cached_property
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
-from triton_model_check.artifacts.plans.onnx_model import OnnxModelFile
-from triton_model_check.artifacts.plans.several_gpus import gpu_folder
-from triton_model_check.facts.compile_jobs import smallest_with_gpu
+from constructs_triton_tools.building.plans.compile_jobs import smallest_with_gpu
+from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
+from triton_model_check.model_files.plan_manifest import gpu_folder
 
 _KEY_FORMAT = 1
 

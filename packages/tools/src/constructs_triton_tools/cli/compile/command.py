@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.aws.aws_reader import AwsReader, make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.building.plans.compile_jobs import not_settled
 from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanCompiler
 from constructs_triton_tools.building.plans.job_policies import policy_document
 from constructs_triton_tools.building.plans.job_request import JobRequest
@@ -20,7 +21,6 @@ from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
 from constructs_triton_tools.cli.options import confirm
 from constructs_triton_tools.planning.prices import price_of
-from triton_model_check.facts.compile_jobs import not_settled
 
 if TYPE_CHECKING:
     import boto3

@@ -23,13 +23,13 @@ from constructs_triton_tools.building.plans.job_request import (
     chosen_kind,
     job_name,
 )
+from constructs_triton_tools.building.plans.onnx_model import FaultyModelError, OnnxModelFile
 from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
 from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch
+from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
 from constructs_triton_tools.cli.options import chosen
-from triton_model_check.artifacts.plans.onnx_model import FaultyModelError, OnnxModelFile
-from triton_model_check.artifacts.plans.shapes import input_ranges, read_input_ranges, shape_arguments
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.images import image_uri, image_version, version_of_image
 from triton_model_check.model_config.text import format_model_config

@@ -11,7 +11,7 @@ from constructs_triton_core.program.argument_types import add_common, whole_numb
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.local.endpoint import Statistics, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
-from triton_model_check.artifacts.container_metrics.publisher import PUBLISHER
+from triton_model_check.artifacts.container_metrics import PUBLISHER
 
 _DEFAULT_URL = "http://127.0.0.1:8080"
 _HOUR = 3600

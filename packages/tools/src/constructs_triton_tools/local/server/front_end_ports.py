@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from triton_model_check.artifacts.container_metrics.publisher import SOCKET_VARIABLE
+from triton_model_check.artifacts.container_metrics import SOCKET_VARIABLE
 
 #: Where the server's models read its metrics, relative to its working directory: a Unix address has room for
 #: 107 bytes.

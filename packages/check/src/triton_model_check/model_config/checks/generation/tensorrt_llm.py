@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 from triton_model_check.model_config.checks.generation.engine_arguments import MODEL_ROOT
+from triton_model_check.model_config.fixing.steps import put, safe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -37,9 +38,8 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     if not is_part_of_tensorrt_llm(model):
         return
     if model.config.backend == _BACKEND_PLACEHOLDER:
-        yield Problem(
-            "backend contains an unfilled placeholder", ("backend",), 'write backend: "tensorrtllm"'
-        )
+        message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
+        yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
     for name in _REQUIRED_PARAMETERS:
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):

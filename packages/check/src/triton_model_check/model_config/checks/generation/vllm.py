@@ -14,6 +14,7 @@ from triton_model_check.model_config.checks.generation.engine_arguments import (
     read_arguments,
 )
 from triton_model_check.model_config.checks.instances import groups, resolved_kind
+from triton_model_check.model_config.fixing.steps import string_meant
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -47,7 +48,8 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
         for key in sorted(arguments.values.keys() - engine_arguments()):
             otherwise = "remove it, or acknowledge this if the vLLM of your image has it"
             hint = did_you_mean(key, engine_arguments(), otherwise)
-            yield Problem(f'vLLM has no engine argument "{key}"', hint=hint, path=arguments.path)
+            message, fix = f'vLLM has no engine argument "{key}"', string_meant(key, hint)
+            yield Problem(message, hint=hint, path=arguments.path, fix=fix)
 
 
 @rule("vllm-instance-kind", "vllm", needs_files=True, source=_SOURCE)

@@ -9,11 +9,12 @@ from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.facts.images import python_instance_bytes
 from triton_model_check.model_config.checks.target import instance_count
+from triton_model_check.model_config.fixing.text_fixes import fix_of_fault
 from triton_model_check.model_config.folder import CONFIGS
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.target import SERVERS, Platform
-from triton_model_check.model_config.text import read_text_fault
+from triton_model_check.model_config.text import decode, read_text_fault
 
 _MIB = 2**20
 _SMALL_SINCE = "23.09"
@@ -81,4 +82,5 @@ def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
         fault = None if content is None else read_text_fault(content)[1]
         if fault is not None:
             hint = f"{fault.hint}; then check it with --model-config-name {name.removesuffix('.pbtxt')}"
-            yield Problem(fault.message, path=path, line=fault.line, column=fault.column, hint=hint)
+            fix = fix_of_fault(fault, decode(content or b""))
+            yield Problem(fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix)

@@ -1,1 +1,0 @@
-"""Builds TensorRT plans in SageMaker jobs, on the GPU and with the image of the endpoint."""

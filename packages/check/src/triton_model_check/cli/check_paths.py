@@ -1,0 +1,101 @@
+"""Finds the repositories of the paths that a user names: folders, models, and files of models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from constructs_triton_core.findings import Finding
+from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_repository import ModelRepository
+
+
+class NamedModels(NamedTuple):
+    """A repository, and those of its models that are named; none means all."""
+
+    repository: Path
+    models: frozenset[str]
+
+
+def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
+    """Return each repository of the paths once.
+
+    The path of a model, or of a file in one, names this model. A file beside the models names the repository.
+    Other paths are returned as they are, so that reading them raises the usual error.
+    """
+    found: dict[str, tuple[Path, set[str]]] = {}
+    for path in map(Path, paths):
+        model = _model_of(path)
+        repository = path if model is None else _shown(model.parent, path)
+        if model is None and path.is_file() and _has_models(path.parent):
+            repository = path.parent
+        _, names = found.setdefault(os.path.realpath(repository), (repository, set()))
+        names.add("" if model is None else model.name)
+    return [
+        NamedModels(repository, frozenset() if "" in names else frozenset(names))
+        for repository, names in found.values()
+    ]
+
+
+def _model_of(path: Path) -> Path | None:
+    """Return the absolute folder of the model that a path is, or is in."""
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() follows links
+    if path.is_dir():
+        return absolute if _is_model(absolute) else None
+    if not path.exists():
+        return None
+    configured = (each for each in absolute.parents if (each / CONFIG_FILE).is_file())
+    version = absolute.parent
+    return next(configured, version.parent if version.name.isdecimal() else None)
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder is one model: it has a configuration or versions, and contains no model."""
+    model = ModelFolder(folder.name, folder)
+    if not (model.has_config or model.versions):
+        return False
+    inner = _folders(folder)
+    return not any(each.has_config or (each.versions and not model.has_config) for each in inner)
+
+
+def _has_models(folder: Path) -> bool:
+    return any(each.has_config or each.versions for each in _folders(folder))
+
+
+def _folders(folder: Path) -> Iterator[ModelFolder]:
+    listed = ModelFolder(folder.name, folder).list()
+    return (ModelFolder(name, folder / name) for name, is_folder in listed.items() if is_folder)
+
+
+def _shown(folder: Path, given: Path) -> Path:
+    """Return a folder as the user wrote the path: absolute, or from the working folder."""
+    return folder if given.is_absolute() else Path(os.path.relpath(folder))
+
+
+def of_named_models(report: Report, named: NamedModels) -> Report:
+    """Return the findings of the named models, and of the models that need one of them."""
+    if not named.models:
+        return report
+    repository = ModelRepository.from_directory(named.repository)
+    others = {_model(each.path) for each in (*report.findings, *report.ignored)} & repository.models.keys()
+    users = {name for name in others if not named.models.isdisjoint(repository.closure(name))}
+    kept = named.models | users
+
+    def of_kept(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return tuple(each for each in findings if _model(each.path) in kept)
+
+    not_checked = tuple(each for each in report.not_checked if _model(each.partition(":")[0]) in kept)
+    return replace(
+        report,
+        findings=of_kept(report.findings),
+        ignored=of_kept(report.ignored),
+        not_checked=not_checked,
+    )
+
+
+def _model(path: str) -> str:
+    return path.partition("/")[0]

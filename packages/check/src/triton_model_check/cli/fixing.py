@@ -1,0 +1,137 @@
+"""``--fix``, ``--diff`` and ``--unsafe-fixes``: apply the fixes of findings to files, or show them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from difflib import unified_diff
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Edit, Finding
+from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from triton_model_check.cli.target_check import Checked
+from triton_model_check.model_config.text import decode, read_text_fault
+from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+from triton_model_check.reporting.text import plural
+
+Check = Callable[[Path], Checked]
+"""Checks a repository, whose folder it is given."""
+
+_MOST_ROUNDS = 10
+
+
+def add_fixes(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--fix", action="store_true", help="correct the files where one spelling is possible")
+    parser.add_argument(
+        "--diff", action="store_true", help="print what --fix would change, and exit with 1 if it is anything"
+    )
+    parser.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff, apply also fixes that guess what you meant",
+    )
+
+
+def with_fixes(check: Check, root: Path, arguments: argparse.Namespace) -> Checked:
+    """Check, and with ``--fix`` correct files and check again; return what remains.
+
+    Raises:
+        InvalidValueError: a file cannot be written.
+    """
+    if not arguments.fix:
+        return check(root)
+    checked, count, files = fix_all(check, root, is_unsafe=arguments.unsafe_fixes)
+    print_note(f"fixed {plural(count, 'problem')} in {plural(len(files), 'file')}")
+    return checked
+
+
+def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -> bool:
+    """Print what ``--fix`` would change, which is tried in a copy; return whether it is anything."""
+    if not any(each.fix for each in check(root).report.findings):
+        return False
+    with TemporaryDirectory() as folder:
+        copy = Path(folder).resolve() / root.resolve().name
+        shutil.copytree(root, copy, symlinks=True, copy_function=_copy)
+        _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
+        for path in sorted(files):
+            original = root / path.relative_to(copy)
+            name, paths = original.as_posix(), (original, path)
+            old, new = (decode(read_regular(each)).splitlines() for each in paths)
+            print_lines(*unified_diff(old, new, name, name, lineterm=""))
+    return bool(files)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file that a fix may change, and link a larger one; a named pipe would wait for a writer."""
+    if Path(source).is_file():
+        is_small = Path(source).stat().st_size <= MAX_TEXT_BYTES
+        shutil.copyfile(source, target) if is_small else Path(target).symlink_to(Path(source).resolve())
+
+
+def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
+    """Apply fixes until none is left; return what remains, the number of fixes, and the changed files."""
+    checked, count, files = check(root), 0, set[Path]()
+    for _ in range(_MOST_ROUNDS):
+        changed, applied = _fixed(checked.report.findings, root, is_unsafe=is_unsafe)
+        if not changed:
+            break
+        _write(changed)
+        count, files, checked = count + applied, files | changed.keys(), check(root)
+    return checked, count, files
+
+
+def _fixed(findings: Iterable[Finding], root: Path, *, is_unsafe: bool) -> tuple[dict[Path, str], int]:
+    """Return the new text of each file, and how many fixes it has; those that overlap another one wait."""
+    chosen: dict[Path, list[Edit]] = {}
+    count = 0
+    for finding in findings:
+        fix = finding.fix
+        if fix is None or not (fix.is_safe or is_unsafe):
+            continue
+        path = (root / fix.edits[0].path).resolve()
+        edits = chosen.get(path, [])
+        is_free = not any(_overlap(new, old) for new in fix.edits for old in edits)
+        if is_free and path.is_relative_to(root.resolve()):  # a link may lead to a file of another project
+            chosen[path] = [*edits, *fix.edits]
+            count += 1
+    changed = {path: _edited(path, edits) for path, edits in chosen.items()}
+    return {path: text for path, text in changed.items() if text is not None}, count
+
+
+def _overlap(one: Edit, other: Edit) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
+    """Return the new text of a file, or ``None`` if a configuration could not be parsed any more."""
+    before = after = decode(read_regular(path))
+    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+        after = f"{after[: edit.start]}{edit.text}{after[edit.end :]}"
+    is_broken = path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
+    return None if is_broken else after
+
+
+def _write(changed: dict[Path, str]) -> None:
+    """Replace the files, each in one step, in the encoding that they have."""
+    for path in changed:
+        is_writable = path.stat().st_mode & 0o200 and os.access(path, os.W_OK)
+        if not (is_writable and os.access(path.parent, os.W_OK)):
+            raise InvalidValueError(f"{path}: cannot be fixed: it is read-only; make it writable")
+    for path, text in changed.items():
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            content = read_regular(path)
+            encoding = "utf-8" if decode(content).encode() == content else "latin-1"
+            partial.write_bytes(text.encode(encoding))
+            shutil.copymode(path, partial)
+            partial.replace(path)
+        except (OSError, UnicodeError) as error:
+            raise InvalidValueError(f"{path}: cannot be fixed ({error}); edit it by hand") from error
+        finally:
+            partial.unlink(missing_ok=True)

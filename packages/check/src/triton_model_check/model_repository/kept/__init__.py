@@ -1,0 +1,1 @@
+"""What a check found, kept until a file or a rule changes."""

@@ -1,0 +1,86 @@
+"""Answers to questions about a folder, kept on disk until a file of it, or this program, changes.
+
+An answer is kept only if no file has changed while it was computed, and if nothing else was looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from blake3 import blake3
+
+from constructs_triton_core.untrusted.cache_contract import is_settled
+from triton_model_check import __version__
+from triton_model_check.model_repository.cache_location import cache_directory
+from triton_model_check.model_repository.kept.folder_state import folder_state
+from triton_model_check.model_repository.kept.report_cache import ReportCache
+from triton_model_check.untrusted.elsewhere import looked_elsewhere
+from triton_model_check.untrusted.tar_reader import UNPACK_BYTES_VARIABLE
+
+_BYTECODE = "__pycache__"
+# What answers depend on besides the folder. `onnx` is optional.
+_OWN, _OTHERS = ("triton_model_check", "constructs_triton_core"), ("google.protobuf", "onnx", "pathspec")
+
+
+class KeptAnswers:
+    """The answers about the files that a folder has now."""
+
+    def __init__(self, directory: str | os.PathLike[str], *, without: Collection[str] = ()) -> None:
+        self._directory, self._without = os.fspath(directory), without
+        self._begun_ns = time.time_ns()
+        self._before = folder_state(self._directory, without=without)
+        self._cache = ReportCache(cache_directory())
+        self._new: dict[str, Any] = {}
+
+    def find(self, question: str) -> Any:
+        """Return the answer to a question if it is known, else ``None``."""
+        return self._cache.find(self._key(question)) if self._before.is_complete else None
+
+    def answer(self, question: str, compute: Callable[[], Any], *, is_last: bool = True) -> Any:
+        """Return the answer to a question, a JSON value, which is computed if it is not known.
+
+        It is kept with the answer to the next question that ``is_last``: to look for changes takes time.
+        """
+        known = self.find(question)
+        if known is None:
+            known = self._new[question] = compute()
+        if is_last and self._new and not looked_elsewhere(self._directory) and self._is_unchanged():
+            for each, value in self._new.items():
+                self._cache.add(self._key(each), value)
+            self._new = {}
+        return known
+
+    def _is_unchanged(self) -> bool:
+        """Whether nothing has changed since this was created. A change that times may not show is read."""
+        before = self._before
+        if not before.is_complete or not is_settled(before.newest_large_ns, self._begun_ns):
+            return False
+        if is_settled(before.newest_ns, self._begun_ns):
+            return before.has_same_times()
+        return folder_state(self._directory, without=self._without) == before
+
+    def _key(self, question: str) -> str:
+        given = f"{os.path.abspath(self._directory)} {os.environ.get(UNPACK_BYTES_VARIABLE)}"  # noqa: PTH100
+        everything = f"{self._before.content} {_program()} {given} {question}"
+        return blake3(everything.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@cache
+def _program() -> str:
+    """Changes with another release, an edited rule or fact, another Python, and other libraries."""
+    identity = blake3(f"{__version__} {sys.version}".encode())
+    for name in (*_OWN, *_OTHERS):
+        spec = find_spec(name)
+        file = spec.origin if spec is not None and spec.origin is not None else os.devnull
+        state = os.stat(file)  # noqa: PTH116
+        identity.update(f"{file} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}\0".encode())
+        if name in _OWN:
+            found = folder_state(os.path.dirname(file), without=(_BYTECODE,), reads=False)  # noqa: PTH120
+            identity.update(repr(found.times).encode())
+    return identity.hexdigest()

@@ -1,0 +1,1 @@
+"""What a check found, in the formats that people, code hosts and CI services read."""

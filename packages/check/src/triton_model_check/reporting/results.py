@@ -1,0 +1,139 @@
+"""The result of checking one folder, and its findings as a reader outside that folder finds them."""
+
+# os is several times faster than pathlib.
+# ruff: noqa: PTH100, PTH118
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
+from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.model_config.report import Report
+from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+
+_WINDOW = 100  # characters that GitHub hashes
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check of one folder found.
+
+    Args:
+        report: The findings, and the folder.
+        subject: The server in words, such as ``Triton 26.07 on a server``.
+        where: The target in words, such as ``on a server``.
+        details: What JSON has of the target.
+        answers: What a server says of each model. Default: none was asked.
+        is_counted: Whether a reader wants to know how often each code was found.
+        is_moved: Whether the paths of the findings count from the working folder.
+    """
+
+    report: Report
+    subject: str = "Triton"
+    where: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+    answers: Mapping[str, str] | None = None
+    is_counted: bool = False
+    is_moved: bool = False
+
+    @property
+    def name(self) -> str:
+        """The folder that was checked, as the user wrote it."""
+        return self.report.repository
+
+    @property
+    def root(self) -> Path:
+        """The folder from which the paths of the findings count."""
+        return Path("." if self.is_moved else self.name)
+
+    def from_working_folder(self) -> Result:
+        """Return the result with paths from the working folder in place of the checked one."""
+        root, report = os.path.relpath(self.name).replace(os.sep, "/"), self.report
+
+        def moved(finding: Finding) -> Finding:
+            path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
+            if place is not None:
+                place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
+            fix = finding.fix and Fix(
+                finding.fix.is_safe, tuple(each._replace(path=path) for each in finding.fix.edits)
+            )
+            return replace(finding, path=path, place=place, fix=fix)
+
+        findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
+        return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)
+
+
+class Shown(NamedTuple):
+    """A finding as a code host shows it.
+
+    ``file`` is relative to the working folder, if it is in there, and ``text`` its content for hashes.
+    """
+
+    finding: Finding
+    place: Place
+    file: str
+    text: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong and how to fix it, with the path if the place is in another file."""
+        found = self.finding
+        message = f"{found.message}; {found.hint}" if found.hint else found.message
+        return message if found.path in (".", self.place.file) else f"{found.path}: {message}"
+
+    @property
+    def line_hash(self) -> str:
+        """Return GitHub's ``primaryLocationLineHash``; its upload warns of another value.
+
+        It is a hash of the 100 characters from the beginning of the line on that are no blanks, and the
+        number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
+        """
+        starts = _line_starts(self.text)[: self.place.line]
+        window = self.text[starts[-1] : starts[-1] + _WINDOW]
+        value = 0
+        for character in window:
+            value = (value * 37 + ord(character)) % 2**64
+        return f"{value:x}:{sum(self.text.startswith(window, start) for start in starts)}"
+
+
+def shown(results: Iterable[Result]) -> list[Shown]:
+    """Return all findings, errors first: code hosts cut off what is too much."""
+    from_here, text_of = cache(partial(_from, os.path.realpath("."))), cache(_text_to_hash)
+    found: list[Shown] = []
+    for result in results:
+        for each in result.report.findings:
+            if each.place is not None:
+                file = from_here(os.path.join(result.report.repository, each.place.file))
+                found.append(Shown(each, each.place, file, text_of(file)))
+    return sorted(found, key=lambda each: each.finding.severity is not Severity.ERROR)
+
+
+def _from(folder: str, path: str) -> str:
+    """Return the path relative to a folder; of a link, the file, which code hosts can show."""
+    real = os.path.realpath(path)
+    for place in (real, os.path.abspath(path)):
+        if place.startswith(f"{folder}{os.sep}"):
+            return Path(place).relative_to(folder).as_posix()
+    return Path(real).as_posix()
+
+
+def _text_to_hash(path: str) -> str:
+    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file, an empty one."""
+    try:
+        text = read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    return re.sub("[ \t]", "", re.sub("\r\n?", "\n", text)) + "\uffff" + "\0" * _WINDOW
+
+
+@lru_cache(maxsize=1)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]

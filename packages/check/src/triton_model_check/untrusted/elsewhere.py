@@ -1,0 +1,31 @@
+"""Notes what a check looked at besides the files of its repository, so that its findings are not kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_noted: set[str] = set()
+_LIMIT = ""  # a limit on time or memory: what a process needs differs from run to run
+
+
+def note_path(path: str, written: str) -> None:
+    """Note a path that a check looks at, if what the user has written of it may lead elsewhere."""
+    if ".." in written:
+        _noted.add(path)
+
+
+def note_limit() -> None:
+    """Note that something exceeded a limit on time or memory."""
+    _noted.add(_LIMIT)
+
+
+def looked_elsewhere(directory: str) -> bool:
+    """Whether a check of a folder may depend on more than the files in it."""
+    roots = {os.path.normpath(Path.cwd() / directory), os.path.realpath(directory)}
+    inside = tuple(f"{root}{os.sep}" for root in roots)
+    own = (each for each in _noted if each.startswith(f"{directory}{os.sep}"))
+    places = (
+        place for each in own for place in (os.path.normpath(Path.cwd() / each), os.path.realpath(each))
+    )
+    return _LIMIT in _noted or not all(place.startswith(inside) for place in places)

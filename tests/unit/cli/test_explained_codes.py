@@ -1,0 +1,25 @@
+"""``constructs-triton explain``: codes of checks, rehearsals and diagnoses alike."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from cdk_rehearse.updates.codes import CODES
+from constructs_triton.cli import main
+from constructs_triton_core.facts.failures import known_failures
+from triton_model_check.facts.compatibility import RULES
+
+
+@pytest.mark.parametrize(
+    "code", [*CODES, *(each.id for each in known_failures()), *(each.code for each in RULES)]
+)
+def test_every_code_is_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it means and how to fix it, without placeholders; a code of two commands has both meanings."""
+    assert main(["explain", code, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["codes"]
+    assert len(found) == (2 if code == "backend-unknown" else 1)
+    assert all(each["code"] == code and each["title"] and each["fix"] for each in found)
+    assert not re.search(r"\{\w", found[-1]["title"] + found[-1]["fix"])
