@@ -1,4 +1,4 @@
-"""``constructs-triton completion``: the script with which a shell completes commands and options."""
+"""``constructs-triton doctor completion``: the script with which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHELLS = "bash", "zsh", "fish"
 _EPILOG = """\
 To load it in each new shell:
 
-  bash   echo 'eval "$(constructs-triton completion bash)"' >> ~/.bashrc
+  bash   echo 'eval "$(constructs-triton doctor completion bash)"' >> ~/.bashrc
 
   zsh    echo 'autoload -U compinit; compinit' >> ~/.zshrc
-         echo 'eval "$(constructs-triton completion zsh)"' >> ~/.zshrc
+         echo 'eval "$(constructs-triton doctor completion zsh)"' >> ~/.zshrc
 
-  fish   echo 'constructs-triton completion fish | source' \\
+  fish   echo 'constructs-triton doctor completion fish | source' \\
            >> ~/.config/fish/config.fish
 """
 #: The values that are paths, where the argument itself is read as a string.
