@@ -43,7 +43,8 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert lines[-1] == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
+    assert lines[-2] == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
+    assert lines[-1] == "  1 fixable with --fix --unsafe-fixes"
 
 
 MODEL = {"m/1/model.onnx": relu()}
@@ -117,7 +118,7 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
         "not_checked",
         "ignored",
     }
-    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place"}
+    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place", "fix"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
 

@@ -47,6 +47,7 @@ def _json(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> dict[str,
         # The ensemble uses the model.
         ("shop/a/1/model.py", {"a", "pipe"}),
         ("shop/pipe/", {"pipe"}),
+        ("shop/m/1", {"m"}),
     ],
 )
 def test_path_of_a_model_or_a_file_names_the_models(

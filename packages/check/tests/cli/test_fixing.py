@@ -44,7 +44,7 @@ def test_only_unsafe_fixes_guess(config: Path, capsys: pytest.CaptureFixture[str
     config.write_text(UNSAFE, encoding="utf-8")
     assert _check("--fix") == 1
     assert config.read_text(encoding="utf-8") == UNSAFE
-    assert "  1 with --fix --unsafe-fixes\n" in capsys.readouterr().out
+    assert "  1 fixable with --fix --unsafe-fixes\n" in capsys.readouterr().out
     assert _check("--fix", "--unsafe-fixes") == 0
     assert config.read_text(encoding="utf-8") == HEAD
 

@@ -1,4 +1,4 @@
-"""What every fix promises: after it its finding is gone, no other has come, and comments are as before."""
+"""What every fix promises: it removes its finding, brings no other one, and keeps the comments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _broken(finding: Finding, before: Iterable[Finding], root: Path, target: Tar
     path.write_bytes(fixed.encode())
     after = check(root, target).findings
     path.write_bytes(content)
-    is_fault = finding.code.startswith("text-")  # what is behind it is found only when it is gone
+    is_fault = finding.code.startswith("text-")  # it hides what is behind it
     if any(_is_same(finding, each) and (not is_fault or each.location == finding.location) for each in after):
         yield f"{finding} is left by {finding.fix}"
     if not is_fault:

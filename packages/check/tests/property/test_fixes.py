@@ -24,10 +24,6 @@ _MORE: dict[str, Files] = {
     "ensemble-unknown-model: misspelled": ensemble(ONE_STEP.replace('"a"', '"aa"')),
     "ensemble-unknown-tensor: misspelled": ensemble(ONE_STEP.replace('key: "X"', 'key: "x"')),
     "onnx-output-name: misspelled": {"m/config.pbtxt": ONNX.replace('"Y"', '"y"'), "m/1/model.onnx": relu()},
-    "target-backend-absent: misspelled": {
-        "m/config.pbtxt": ONNX.replace("runtime", "runtm"),
-        "m/1/model.onnx": relu(),
-    },
     "python-tensor-name: misspelled": {
         name: content.replace('"id"', '"y"') if isinstance(content, str) else content
         for name, content in EXAMPLES["python-tensor-name"].failing.items()

@@ -22,7 +22,7 @@ def test_checker_without_a_command_is_check(options: list[str], capsys: pytest.C
     checked = capsys.readouterr()
     assert CHECKER.main(["check", DIGITS, *options]) == 0
     assert capsys.readouterr() == checked
-    assert PROGRAM.main(["check", DIGITS, *options]) == 0
+    assert PROGRAM.main(["check", DIGITS, *options, "--target", "server"]) == 0
     assert capsys.readouterr().out == checked.out
 
 

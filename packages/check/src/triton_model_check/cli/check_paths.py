@@ -44,13 +44,13 @@ def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
 def _model_of(path: Path) -> Path | None:
     """Return the absolute folder of the model that a path is, or is in."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() follows links
-    if path.is_dir():
-        return absolute if _is_model(absolute) else None
-    if not path.exists():
+    if _is_model(absolute):
+        return absolute
+    if not path.exists() or (path.is_dir() and any(each.has_config for each in _folders(absolute))):
         return None
     configured = (each for each in absolute.parents if (each / CONFIG_FILE).is_file())
-    version = absolute.parent
-    return next(configured, version.parent if version.name.isdecimal() else None)
+    is_in_version = path.is_file() and absolute.parent.name.isdecimal()
+    return next(configured, absolute.parents[1] if is_in_version else None)
 
 
 def _is_model(folder: Path) -> bool:

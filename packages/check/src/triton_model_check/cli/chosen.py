@@ -43,9 +43,9 @@ def choose(
         return report
     from triton_model_check.model_config.choosing.choice import Choice  # noqa: PLC0415 - loads the rules
 
-    options = Choice.of(select, ignore)
+    Choice.of(select, ignore)  # an error of the options is not one of the file
     try:
-        declared = Choice.of(settings.select, settings.ignore, *tables)
+        choice = Choice.of((*settings.select, *select), (*settings.ignore, *ignore), *tables)
     except InvalidValueError as error:
         raise InvalidValueError(f"{settings.file}: {error}") from None
-    return options.together_with(declared).apply(report)
+    return choice.apply(report)

@@ -23,6 +23,8 @@ __all__ = ["Entry"]
 Entry = Mapping[str, str]
 """What is known about a code, by the words that are printed before it; ``title`` comes first."""
 
+_IN_FINDING = "the finding says what to change"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -76,15 +78,14 @@ def _entries() -> Iterator[tuple[str, Entry]]:
     for code, rule in RULES.items():
         yield code, _entry(rule)
     for each in COMPATIBILITY_RULES:
-        severity = "the deployment fails" if each.severity is Severity.ERROR else "it deploys"
-        title = f"{each.summary[:1].upper()}{each.summary[1:]}."
+        effect = "the deployment fails" if each.severity is Severity.ERROR else "it deploys"
         yield (
             each.code,
             {
-                "title": title,
-                "severity": f"{each.severity}: {severity}",
+                "title": f"{each.summary[:1].upper()}{each.summary[1:]}.",
+                "severity": f"{each.severity}: {effect}",
                 "source": each.source,
-                "fix": "the finding says what to change",
+                "fix": _IN_FINDING,
             },
         )
 
@@ -102,7 +103,7 @@ def _entry(rule: Rule) -> Entry:
             f"{word} {each}" for word, each in (("from", rule.since), ("before", rule.before)) if each
         ),
         "source": rule.source,
-        "fix": rule.hint or "the finding says what to change",
+        "fix": rule.hint or _IN_FINDING,
         "automatic fix": f"none: {rule.fix_reason}" if rule.fix_reason else "some findings, by `check --fix`",
     }
 

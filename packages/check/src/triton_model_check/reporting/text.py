@@ -116,8 +116,8 @@ def summary(result: Result) -> str:
 def _fixable(findings: Iterable[Finding]) -> list[str]:
     """Return the line that says how many findings ``--fix`` would correct, if it is any."""
     safe = [each.fix.is_safe for each in findings if each.fix is not None]
-    counts = [f"{sum(safe)} fixable with --fix"] if any(safe) else []
-    counts += [] if all(safe) else [f"{len(safe) - sum(safe)} with --fix --unsafe-fixes"]
+    flags = {"--fix": sum(safe), "--fix --unsafe-fixes": len(safe) - sum(safe)}
+    counts = [f"{count} fixable with {flag}" for flag, count in flags.items() if count]
     return [", ".join(counts)] if counts else []
 
 

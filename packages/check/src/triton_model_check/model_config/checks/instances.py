@@ -91,7 +91,7 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         if absent:
             hint = f"write GPUs from 0 to {count - 1}" if count > 1 else "write gpus: [ 0 ]"
             message = f"instance group specifies invalid or unsupported gpu id, got {absent}"
-            positions = [index for index, gpu in enumerate(group.gpus) if gpu in absent]
+            positions = [index for index, gpu in enumerate(group.gpus) if gpu not in range(count)]
             is_all = len(positions) == len(group.gpus)
             fix = unsafe(remove()) if is_all else unsafe(*map(remove, positions))
             yield Problem(message, (*place, "gpus"), hint, fix=fix)
@@ -149,5 +149,6 @@ def gpu_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     for place, group in groups(model):
         if len(set(group.gpus)) < len(group.gpus):
             gpus = list(group.gpus)
-            fix = unsafe(*(remove(index) for index, gpu in enumerate(gpus) if gpu in gpus[:index]))
+            kept = {gpu: index for index, gpu in reversed([*enumerate(gpus)])}
+            fix = unsafe(*(remove(index) for index, gpu in enumerate(gpus) if kept[gpu] != index))
             yield Problem(f"instance group lists a GPU twice, got {gpus}", (*place, "gpus"), fix=fix)

@@ -21,7 +21,7 @@ from triton_model_check.facts.images import (
 )
 from triton_model_check.model_config.checks.backend import misspelled
 from triton_model_check.model_config.checks.instances import instance_count
-from triton_model_check.model_config.fixing.steps import meant, remove, unsafe
+from triton_model_check.model_config.fixing.steps import remove, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
@@ -71,7 +71,7 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     An older release of Triton rejects a file with a field that a newer release added.
     """
     version = model.target.image_version
-    for name, place in _new_fields(model.config):
+    for name, place in _new_fields(model):
         since = _FIELD_SINCE[name]
         if version is not None and not is_at_least(version, since):
             newer = first_published(since) if model.target.is_sagemaker else since
@@ -80,17 +80,16 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
-def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    if config.runtime:
+def _new_fields(model: ModelUnderCheck) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    if model.config.runtime:
         yield "runtime", ("runtime",)
-    if config.HasField("model_metrics"):
+    if model.config.HasField("model_metrics"):
         yield "model_metrics", ("model_metrics",)
-    if config.ensemble_scheduling.max_inflight_requests:
+    if model.config.ensemble_scheduling.max_inflight_requests:
         yield "max_inflight_requests", ("ensemble_scheduling", "max_inflight_requests")
-    for field in ("input", "output"):
-        for index, tensor in enumerate(getattr(config, field)):
-            if tensor.is_non_linear_format_io:
-                yield "is_non_linear_format_io", (field, index, "is_non_linear_format_io")
+    for field, index, tensor in model.tensors:
+        if tensor.is_non_linear_format_io:
+            yield "is_non_linear_format_io", (field, index, "is_non_linear_format_io")
 
 
 @rule("target-backend-removed", source="triton server build.py by release branch", since="25.03")
@@ -157,10 +156,9 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
     hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
-    fix = meant(hint)
     if not model.target.is_sagemaker:
         hint += f"; if you have added this backend to the server, use --backends {model.backend}"
-    yield Problem(message, ("backend",), hint, fix=fix)
+    yield Problem(message, ("backend",), hint)
 
 
 def _may_have_others(model: ModelUnderCheck) -> bool:

@@ -54,15 +54,6 @@ class Choice:
             _patterns(per_file or {}, "per-file-ignores"),
         )
 
-    def together_with(self, other: Choice) -> Choice:
-        """Return the choice of what both select and what both ignore."""
-        return Choice(
-            self.select | other.select,
-            self.ignore | other.ignore,
-            (*self.per_model, *other.per_model),
-            (*self.per_file, *other.per_file),
-        )
-
     def apply(self, report: Report) -> Report:
         """Return the report with only what was chosen."""
         kept: list[Finding] = []

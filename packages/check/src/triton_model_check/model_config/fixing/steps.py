@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.findings import Edit, Fix
@@ -25,6 +26,7 @@ Change = tuple[int, int, str]
 Step = Callable[[str, Locations, FieldPath], "list[Change] | None"]
 """Returns the changes of a text for a problem in a field; none if the text is not as the step needs it."""
 
+_MOST_CHANGES = 100  # a person reads them, and a generated file can need a hundred thousand
 _SUGGESTION = re.compile(r'did you mean "(.*)"\?')
 
 
@@ -42,9 +44,9 @@ class Remedy(NamedTuple):
             content = folder.read(*path.removeprefix(f"{folder.path}/").split("/"))
             text, locations = None if content is None else decode(content), Locations("")
         found = [] if text is None else [step(text, locations, field) for step in self.steps]
-        if text is None or not all(found):
+        changes = _joined(text or "", [one for each in found for one in each or ()])
+        if not all(found) or not 0 < len(changes) <= _MOST_CHANGES:
             return None
-        changes = _joined(text, [one for each in found for one in each or ()])
         return Fix(self.is_safe, tuple(Edit(path, *each) for each in changes))
 
 
@@ -151,7 +153,9 @@ _BLANKS_AFTER = re.compile(r"([ \t]*)(?:\r?\n|(\Z))?")
 def _removal(text: str, span: Span) -> Change:
     """Remove a statement with its line if nothing else is in it, or with the blanks on one side."""
     start, end = span
-    before = len(text[:start].rstrip(" \t"))
+    before = start
+    while text[before - 1 : before] in (" ", "\t"):
+        before -= 1
     after = _BLANKS_AFTER.match(text, end)
     assert after is not None
     if after.end(1) < after.end() or after[2] is not None:  # it is the last one in its line
@@ -167,8 +171,8 @@ def _joined(text: str, changes: list[Change]) -> list[Change]:
         if new or before or start > last:
             joined.append((start, end, new))
             continue
-        kept = text[:first].rstrip()
-        if start < last and kept.endswith(","):
+        kept = text[:first].rstrip() if start < last else ""
+        if kept.endswith(","):
             first = len(kept) - 1
         joined[-1] = (first, max(end, last), "")
     return joined
@@ -190,9 +194,10 @@ def string_meant(old: str, hint: str | None, line: int | None = None) -> Remedy 
 
 def _replace(pattern: str, new: str, line: int | None = None) -> Step:
     def step(text: str, _: Locations, __: FieldPath) -> list[Change] | None:
-        matches = list(re.finditer(pattern, text))
-        if line is not None:
-            matches = [each for each in matches if text.count("\n", 0, each.start()) == line - 1]
+        lines = text.split("\n")
+        start = 0 if line is None else sum(len(each) + 1 for each in lines[: line - 1])
+        end = len(text) if line is None else start + len(lines[line - 1])
+        matches = list(islice(re.compile(pattern).finditer(text, start, end), 2))
         return [(*matches[0].span(), new)] if len(matches) == 1 else None
 
     return step

@@ -20,11 +20,14 @@ _SPELLINGS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("replace it by an ASCII character", r"\s", lambda _: " "),
     ("start comments with #", r"\s*//", lambda got: got.replace("//", "#")),
     ("remove the quotes", rf'(["\']){_WORD}\1', lambda got: got[1:-1]),
-    ("couldn't parse", rf'(["\']){_NUMBER}\1', lambda got: got[1:-1]),
+    ("couldn't parse integer", r'(["\'])-?\d+\1', lambda got: got[1:-1]),
+    ("couldn't parse float", rf'(["\']){_NUMBER}\1', lambda got: got[1:-1]),
+    ('expected ":"', "=", lambda _: ":"),
     ('expected "true" or "false"', r'(["\']?)(?i:true|false)\1', lambda got: got.strip("\"'").lower()),
     ("expected string but found", rf"{_WORD}(?=\s)", lambda got: f'"{got}"'),
 )
-# The rest of a hint after this is the word that was probably meant.
+_VALUE = re.compile(r"[\w\"'\[.-]")
+# The word that a hint asks about, in quotes or not.
 _MEANT = re.compile(r'did you mean "?(\w+)"?\?')
 
 
@@ -46,9 +49,10 @@ def _fix_by_code(fault: TextFault, text: str, offset: int) -> Remedy | None:
         return unsafe(change(offset, word.end(), name[1]))
     if fault.hint.startswith("write a backslash as"):
         return unsafe(change(offset, offset, "\\"))
-    before = re.search(rf"(?m:^|[\s{{;,]){_WORD}(\s*)\Z", text[:offset])
-    if fault.message.endswith('expected ":"') and before:
-        return safe(change(before.start(1), before.start(1), ":"))
+    before = text[:offset].rstrip()
+    is_name = before[-1:].isalnum() and "#" not in before[before.rfind("\n") + 1 :]
+    if fault.message.endswith('expected ":"') and is_name and _VALUE.match(text, offset):
+        return safe(change(len(before), len(before), ":"))
     statements = Locations(text).statements_at(offset) if fault.code == "text-field-twice" else []
     for spans in statements[1:]:
         is_same = text[slice(*spans.value)] == text[slice(*statements[0].value)]
