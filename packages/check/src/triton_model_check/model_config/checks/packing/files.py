@@ -55,10 +55,6 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
     return {} if is_given else context.packed_files
 
 
-def _makes_archives(context: RepositoryContext) -> bool:
-    return context.is_packed or context.target.is_sagemaker
-
-
 @_warning(
     "file-line-endings",
     source="gitattributes(5): text, eol",
@@ -73,7 +69,7 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     servers, where no archive is made.
     """
     found = [path for files in _of_checkout(context).values() for path in files.findings.with_windows_lines]
-    if found and _makes_archives(context):
+    if found and (context.is_packed or context.target.is_sagemaker):
         files = f" in {len(found)} files" if len(found) > 1 else ""
         message = f"lines end with CR LF{files}, so a checkout on another system may give another archive"
         yield Problem(message, path=found[0], line=1)
@@ -109,6 +105,7 @@ def name_form(context: RepositoryContext) -> Iterator[Problem]:
     for path in (*models, *(path for each in files.values() for path in each.findings.not_composed)):
         name = path.rpartition("/")[2]
         message = f"the name is not in the Unicode form NFC, got {name!a}"
-        message += ": in NFC, the archive is another one" if _makes_archives(context) else ""
+        if context.is_packed or context.target.is_sagemaker:
+            message += ": in NFC, the archive is another one"
         hint = f"rename it to {unicodedata.normalize('NFC', name)!a}"
         yield Problem(message, hint=hint, path=path)

@@ -76,10 +76,10 @@ def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
     if one does not load. Files beside the models do no harm. The rule skips a server that loads only the
     models of ``--load-model``, and what packing leaves out.
     """
-    wanted = context.target.load_models
-    is_explicit = bool(wanted) and ALL_MODELS not in wanted
-    if context.is_packed or context.root is not None or is_explicit or not context.folders:
+    if context.is_packed or context.root is not None or not context.folders:
         return  # layout-folder-is-model and layout-no-model report the others
+    if ALL_MODELS not in (context.target.load_models or ALL_MODELS):
+        return
     for name in sorted(context.others):
         message = f'Could not determine backend for model "{name}"'
         if "." in name:  # what follows the dot is the backend
