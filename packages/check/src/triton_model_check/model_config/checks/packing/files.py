@@ -29,14 +29,7 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
 
-@rule(
-    POINTER_CODE,
-    "model",
-    rejects=False,
-    source="Git LFS specification: The Pointer",
-    hint=POINTER_HINT,
-    server_hint=f"{POINTER_HINT}, or check with --no-files",
-)
+@rule(POINTER_CODE, "model", rejects=False, source="Git LFS specification: The Pointer", hint=POINTER_HINT)
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
@@ -46,7 +39,8 @@ def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     with ``lfs: true``. The rule skips files that ``.tritonignore`` leaves out.
     """
     for path in pointers_of(model):
-        yield Problem(POINTER_MESSAGE, path=path)
+        hint = None if model.target.is_sagemaker else f"{POINTER_HINT}, or check with --no-files"
+        yield Problem(POINTER_MESSAGE, path=path, hint=hint)
 
 
 def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
