@@ -60,7 +60,7 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     Git for Windows writes CR LF by default. Triton and Python read such files, but the archive has another
     digest than that of a checkout on Linux, so a deployment uploads the models again and replaces the
     instances. The rule reads the first line of each file, and reports all files in one finding. It skips
-    servers, where no archive is made.
+    servers, which read no archive.
     """
     found = [path for files in _of_checkout(context).values() for path in files.findings.with_windows_lines]
     if found and (context.is_packed or context.target.is_sagemaker):
