@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from check_examples.repositories import CLASS, HEAD, Example, one
+from triton_model_check.model_config.target import Target
 
 POINTER = (
     "version https://git-lfs.github.com/spec/v1\n"
@@ -21,6 +22,7 @@ EXAMPLES: dict[str, Example] = {
     "file-line-endings": Example(
         {"m/config.pbtxt": _crlf(HEAD), "m/1/model.py": _crlf(CLASS)},
         {"m/config.pbtxt": HEAD.encode(), "m/1/model.py": CLASS.encode()},
+        Target(default_model="m"),
     ),
     "file-names-collide": Example(
         one(HEAD, **{"m/1/Labels.txt": "a\n", "m/1/labels.txt": "b\n"}),

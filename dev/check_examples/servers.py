@@ -17,6 +17,15 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD + "instance_group { kind: KIND_CPU count: 64 }\n"),
         DOCKER,
     ),
+    "server-shm-size: all versions": Example(
+        one(HEAD + "version_policy { all { } }\n", **{"m/2/model.py": CLASS}),
+        one(HEAD, **{"m/2/model.py": CLASS}),
+        KSERVE,
+    ),
+    "server-stray-folder": Example(
+        one(HEAD, **{"docs/index.md": "..."}), one(HEAD, **{"README.md": "..."}), DOCKER
+    ),
+    "server-stray-folder: hidden": Example(one(HEAD, **{".git/HEAD": "..."}), one(HEAD), DOCKER),
     "server-named-config": Example(
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD.replace("TYPE_FP32", "FP32", 1)}),
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD}),

@@ -196,6 +196,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "target-backend-of-other-image": (endpoint(is_prebuilt_image=False),),
     "server-shm-size": (endpoint(shm_bytes=256 << 20),),
     "server-shm-size: many instances": (endpoint(shm_bytes=256 << 20),),
+    "server-shm-size: all versions": (endpoint(shm_bytes=256 << 20),),
+    "server-stray-folder": (delete("docs"),),
+    "server-stray-folder: hidden": (endpoint(load_models=("m",)),),
     "server-named-config": (
         file("m/configs/h100.pbtxt", "data_type: FP32", "data_type: TYPE_FP32"),
         endpoint(model_config_name="h100"),

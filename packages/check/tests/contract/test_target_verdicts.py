@@ -33,18 +33,9 @@ NOT_ABOUT_MODELS = {
 
 NOT_FOUND = {
     "backend_custom_python_shm": "the check does not know that the backend is written in Python",
-    "load_all_bytecode_folder": "a folder that is no model is not reported on a server",
-    "load_all_checkpoints_folder": "a folder that is no model is not reported on a server",
-    "load_all_git_folder": "a folder that is no model is not reported on a server",
-    "load_all_hidden_folder": "a folder that is no model is not reported on a server",
-    "load_all_stray_empty_folder": "a folder that is no model is not reported on a server",
-    "load_all_stray_folder": "a folder that is no model is not reported on a server",
-    "load_star_stray_folder": "a folder that is no model is not reported on a server",
     "readonly_writes_beside_file": "writing when the module is imported is not found",
     "readonly_writes_beside_model": "writing in initialize is not found",
     "readonly_writes_in_auto_complete": "writing in auto_complete_config is not found",
-    "shm_two_versions": "the instances are counted once for all versions",
-    "shm_two_versions_of_two_instances": "the instances are counted once for all versions",
     "two_repositories_ensemble": "each repository is checked alone",
     "two_repositories_same_name": "each repository is checked alone",
     "two_repositories_same_name_loaded": "each repository is checked alone",

@@ -71,7 +71,7 @@ def test_pointer_is_the_only_finding(path: str, tmp_path: Path) -> None:
     """A pointer in place of any file is one error, and no rule says what else is wrong with its text."""
     (finding,) = _check({**POINTED[path], path: POINTER}, tmp_path).errors
     assert (finding.code, finding.path) == (LFS, path)
-    assert finding.hint == "run `git lfs install` and `git lfs pull`"
+    assert finding.hint == "run `git lfs install` and `git lfs pull`, or check with --no-files"
 
 
 @pytest.mark.parametrize(

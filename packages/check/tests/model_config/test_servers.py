@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from check_examples import EXAMPLES
 from check_examples.repositories import CLASS, HEAD, ONE_STEP, Files, ensemble, one, write
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.rules import Problem
 from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
+SAGEMAKER_WORDS = re.compile(
+    r"SageMaker|SAGEMAKER|AWS|Amazon|\bS3\b|endpoint|instance type|volume_size|acknowledge|TritonImage"
+)
+ABOUT_ARCHIVES = ("python-environment", "torchscript-")  # of packages, and of PyTorch
 BROKEN = HEAD.replace("TYPE_FP32", "FP32", 1)
 
 
@@ -108,7 +116,9 @@ def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) ->
         ("tensorflow", "server", {"backends": ("tensorflow",)}, None),
         ("mine", "server", {}, "use one of"),
         ("mine", "docker", {"backends": ("mine",)}, None),
-        ("onnxruntim", "server", {}, 'did you mean "onnxruntime"'),
+        ("repeats", "server", {}, 'did you mean "repeat"'),
+        ("onnxruntim", "server", {}, None),  # backend-misspelled reports it
+        ("onnxruntim", "sagemaker", {"image_version": "26.05"}, 'did you mean "onnxruntime"'),
         ("vllm", "server", {}, None),
         ("vllm", "kserve", {}, "use nvcr.io/nvidia/tritonserver:26.07-vllm-python-py3, and --backends vllm"),
     ],
@@ -145,14 +155,94 @@ def test_hint_for_a_folder_that_is_a_model_names_the_storage_of_kserve(tmp_path:
     assert {platform for platform, hint in hints.items() if "storageUri" in hint} == {"kserve"}
 
 
-def test_hints_on_servers_do_not_name_what_only_sagemaker_has() -> None:
-    """No hint of a rule that holds on a server names AWS, an instance type or a construct."""
-    words = ("AWS", "SageMaker", "SAGEMAKER", "instance type", "TritonImage", "endpoint")
-    wrong = {
-        rule.code
-        for rule in RULES.values()
-        for hint in [rule.server_hint or rule.hint]
-        if not set(rule.platforms) <= set(SAGEMAKER) and any(word in hint for word in words)
-    }
-    assert wrong == set()
-    assert all(set(rule.platforms) <= set(PLATFORMS) for rule in RULES.values())
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_no_finding_on_a_server_names_what_only_sagemaker_has(key: str, tmp_path: Path) -> None:
+    """On each server, messages and hints are about machines, and about archives only of environments."""
+    repository = ModelRepository.from_directory(write(EXAMPLES[key].failing, tmp_path / "models"))
+    for platform in SERVERS:
+        target = replace(EXAMPLES[key].target or Target(), platform=platform)
+        for found in repository.check(target, is_packed=False).findings:
+            text = f"{found.message}; {found.hint}"
+            assert not SAGEMAKER_WORDS.search(text), text
+            assert found.code.startswith(ABOUT_ARCHIVES) or "archive" not in text, text
+
+
+def test_rules_name_platforms_and_no_words_of_sagemaker() -> None:
+    """This also holds for the hints that no example shows."""
+    for rule in RULES.values():
+        assert set(rule.platforms) <= set(PLATFORMS)
+        if not set(rule.platforms) <= set(SAGEMAKER):
+            assert not SAGEMAKER_WORDS.search(rule.hint_for(Problem(""), Target("server"))), rule.code
+
+
+@pytest.mark.parametrize(
+    ("known", "platform", "paths"),
+    [
+        ({}, "server", [".git", "docs"]),
+        ({"load_models": ("*",)}, "kserve", [".git", "docs"]),
+        ({"load_models": ("m",)}, "server", []),
+        ({"local_files": False}, "server", []),
+        ({}, "sagemaker", []),
+    ],
+)
+def test_folders_that_are_no_models(
+    known: dict[str, Any], platform: Platform, paths: list[str], tmp_path: Path
+) -> None:
+    """A server that loads all models ends at each of them, at hidden ones too, and at no file."""
+    files = one(HEAD, **{"docs/a.md": "x", ".git/HEAD": "x", "README.md": "x", ".gitignore": "x"})
+    found = _findings(files, tmp_path, platform, **known)
+    assert [each.path for each in found if each.code == "server-stray-folder"] == paths
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "rejects"),
+    [
+        ({"config.pbtxt": HEAD, "1/model.py": CLASS}, "layout-folder-is-model", True),
+        ({"models/m/config.pbtxt": HEAD, "k8s/a.yaml": "x"}, "layout-no-model", True),
+        ({"README.md": "x"}, "layout-no-model", False),
+    ],
+)
+def test_only_an_empty_repository_starts_without_models(
+    files: Files, code: str, rejects: bool, tmp_path: Path
+) -> None:
+    """A server takes each folder for a model, which does not load."""
+    (found,) = _findings(files, tmp_path, "kubernetes")
+    assert (found.code, found.rejects) == (code, rejects)
+
+
+@pytest.mark.parametrize(
+    ("known", "version", "backend", "fits"),
+    [
+        ({}, "26.05", "vllm", False),
+        ({}, "26.05", "identity", True),
+        ({"local_files": False}, "26.05", "python", False),
+        ({"shm_default_byte_size": 2**19}, "26.05", "python", True),
+        ({"shm_default_byte_size": 2**19}, "23.05", "python", True),
+    ],
+)
+def test_instances_of_what_runs_in_python(
+    known: dict[str, Any], version: str, backend: str, fits: bool, tmp_path: Path
+) -> None:
+    """vLLM models take shared memory too, without files also; the option of the backend says how much."""
+    files = one(HEAD.replace("python", backend) + "instance_group { kind: KIND_CPU count: 2 }\n")
+    known |= {"image_version": version, "shm_bytes": 2**20, "backends": ("vllm",)}
+    found = _findings(files, tmp_path, "docker", **known)
+    assert ("server-shm-size" not in {each.code for each in found}) is fits
+
+
+@pytest.mark.parametrize(
+    ("platform", "lines"),
+    [
+        ("kubernetes", ['m/1/model.py: import not checked: the image may have no package "mlflow"']),
+        ("sagemaker", []),  # python-import-missing warns of it
+    ],
+)
+def test_imports_that_the_image_of_a_server_may_lack(
+    platform: Platform, lines: list[str], tmp_path: Path
+) -> None:
+    """They are no findings, but the verdict is about what was checked."""
+    files = {**one(HEAD), "m/1/model.py": f"import json, numpy\nimport mlflow.pyfunc\nimport mlflow\n{CLASS}"}
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named(platform), is_packed=False)
+    assert list(report.not_checked) == lines
+    assert bool(report.findings) is (platform == "sagemaker")

@@ -109,7 +109,7 @@ def test_without_the_onnx_package_the_declared_shape_counts(
     found = _described(FLATTENED, tmp_path)
     assert (found.outputs[0].shape, found.has_inferred_shapes) == ((-1, -1), False)
     assert found.not_checked == (
-        "operators and output shapes not checked: run `pip install 'constructs-triton[onnx]'`",
+        "operators and output shapes not checked: run `pip install 'triton-model-check[onnx]'`",
     )
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         nargs="+",
         metavar="PATH",
         help="a folder with one subfolder per model; or a model's folder, or a file in it, to print only the "
-        "findings of this model and of those that need it",
+        "findings of this model and of those that need it. Each repository is checked alone",
     )
     add_target_arguments(parser, default)
     add_choice(parser)

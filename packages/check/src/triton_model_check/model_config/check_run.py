@@ -11,6 +11,7 @@ from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
+from triton_model_check.model_config.checks.python_environment import imports_not_checked
 from triton_model_check.model_config.choosing.comments import (
     IgnoreComment,
     apply_comments,
@@ -127,6 +128,7 @@ def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment
     with limited_suggestions():
         found = list(_model_findings(model))
     comments += comments_of(model)
+    model.not_checked += imports_not_checked(model)
     model.forget_sources()
     return found
 
@@ -160,9 +162,8 @@ def _finding(
     line, column = place[:2] if place else (problem.line, problem.column)
     message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
     shown = Place(path, *place) if place else None  # with_places gives one to those that have none
-    return Finding(
-        rule.code, rule.severity, path, message, hint, rule.source, line, column, rule.rejects, shown, fix
-    )
+    problem_of = (rule.code, rule.severity, path, message, hint, rule.source, line, column)
+    return Finding(*problem_of, rule.rejects or problem.rejects, shown, fix)
 
 
 def _shortened(text: str) -> str:

@@ -40,7 +40,8 @@ class Problem(NamedTuple):
     """One thing that is wrong.
 
     ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule. ``fix`` changes the file in which the problem is.
+    replaces the hint of the rule. ``fix`` changes the file in which the problem is. ``rejects``: whether
+    Triton rejects this one, if it does not reject all problems of the rule.
     """
 
     message: str
@@ -50,6 +51,7 @@ class Problem(NamedTuple):
     line: int | None = None
     column: int | None = None
     fix: Remedy | None = None
+    rejects: bool = False
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
@@ -110,7 +112,9 @@ class Rule:
         """The hint of a problem on a target: its own, or the rule's."""
         if problem.hint is not None:
             return problem.hint
-        return self.hint if target.is_sagemaker or not self.server_hint else self.server_hint
+        if target.is_sagemaker:
+            return self.hint
+        return self.server_hint or self.hint.replace("acknowledge this", "ignore this")  # as constructs do
 
     @property
     def fix_reason(self) -> str | None:

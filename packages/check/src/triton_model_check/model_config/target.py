@@ -159,6 +159,11 @@ class Target:
         return "multi-model" if self.platform == "sagemaker-multi-model" else "single"
 
     @property
+    def hardware(self) -> str:
+        """What has GPUs and memory, in words for a hint."""
+        return "an instance type" if self.is_sagemaker else "a machine"
+
+    @property
     def place(self) -> str:
         """The platform in words, such as ``on a server``."""
         return str(load("targets")["places"][self.platform])

@@ -75,7 +75,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
     ``cpu_release`` is the release of ONNX Runtime if the model runs on the CPU; else it is empty.
     """
     if not _is_onnx_installed():
-        return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'constructs-triton[onnx]'`")
+        return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'triton-model-check[onnx]'`")
     try:
         content = _without_weights(message)
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)

@@ -37,6 +37,17 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     return _CPU if absent else _GPU
 
 
+def instance_count(model: ModelUnderCheck) -> int:
+    """Return how many instances of the model one machine runs; a GPU group counts once for each GPU."""
+    total = 0
+    for _, group in groups(model):
+        on_gpu = resolved_kind(group, model.target.gpu_count) == _GPU
+        total += max(1, group.count) * (
+            max(1, len(group.gpus) or model.target.gpu_count or 1) if on_gpu else 1
+        )
+    return total or 1
+
+
 @_rule("instance-gpus-without-gpu", source=_SOURCE, hint="remove gpus, or write kind: KIND_GPU")
 def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """Only instances of KIND_GPU list ``gpus``.
@@ -71,7 +82,7 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         if group.kind != _GPU:
             continue
         if count == 0:
-            hint = "write kind: KIND_CPU, remove kind, or choose an instance type with a GPU"
+            hint = f"write kind: KIND_CPU, remove kind, or choose {model.target.hardware} with a GPU"
             message = "instance group has kind KIND_GPU but no GPUs are available"
             listed = [remove(path=(*place, "gpus"))] if group.gpus else []
             yield Problem(message, (*place, "kind"), hint, fix=unsafe(put("KIND_CPU"), *listed))

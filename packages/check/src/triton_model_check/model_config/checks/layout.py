@@ -25,8 +25,8 @@ _NONE_AVAILABLE = "at least one version must be available under the version poli
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
     """The repository contains at least one model.
 
-    Triton starts with an empty repository, but has no model to serve. Often the path is one folder above or
-    below the right one.
+    Triton starts with an empty repository, but has no model to serve; with other folders, it ends. Often the
+    path is one folder above or below the right one.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
     if context.folders or context.root is not None or (context.target.is_sagemaker and not folders):
@@ -35,7 +35,8 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
         return
     inner = next((folder for _, folder in sorted(context.others.items()) if folder.inner_models), None)
     hint = None if inner is None else _inner_hint(inner)
-    yield Problem(f"contains no model, got {_few(sorted(context.directories))}", hint=hint)
+    message = f"contains no model, got {_few(sorted(context.directories))}"
+    yield Problem(message, hint=hint, rejects=_stops_the_server(context))
 
 
 def _inner_hint(folder: ModelFolder) -> str:
@@ -57,8 +58,13 @@ def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
     its version folders. The content of one multi-model archive may be a model.
     """
     if _is_model_itself(context):
-        on_kserve = context.target.platform == "kserve"
-        yield Problem("this folder is itself a model", hint=_PARENT_OF_STORAGE if on_kserve else None)
+        hint = _PARENT_OF_STORAGE if context.target.platform == "kserve" else None
+        yield Problem("this folder is itself a model", hint=hint, rejects=_stops_the_server(context))
+
+
+def _stops_the_server(context: RepositoryContext) -> bool:
+    """Whether a server without SageMaker's front end takes folders for models that do not load."""
+    return bool(context.directories) and not context.target.is_sagemaker
 
 
 def _is_model_itself(context: RepositoryContext) -> bool:

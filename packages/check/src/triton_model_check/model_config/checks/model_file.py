@@ -37,10 +37,8 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
     capability = model.target.compute_capability
     for problem in _problems(model, "model-file-missing"):
         if chosen and capability is not None and capability not in chosen:
-            hint = (
-                f"compile the model for the endpoint's GPU ({_gpu(model.target.gpu_model, capability)}), and "
-                "add its plan to cc_model_filenames"
-            )
+            gpu = f"the {_host(model)}'s GPU ({_gpu(model.target.gpu_model, capability)})"
+            hint = f"compile the model for {gpu}, and add its plan to cc_model_filenames"
             yield problem._replace(field=("cc_model_filenames",), path=None, hint=hint)
         elif not is_named and (fix := _of_another_backend(model)):
             yield problem._replace(hint=fix)
@@ -137,7 +135,8 @@ def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
     server runs with ``--backend-config=tensorrt,version-compatible=true``. The header of a plan does not say
     how it was built: acknowledge ``plan-version`` for such an endpoint.
     """
-    yield from _problems(model, "plan-version")
+    for each in _problems(model, "plan-version"):
+        yield each._replace(hint=(each.hint or "").replace("the endpoint's", f"the {_host(model)}'s"))
 
 
 @rule("plan-gpu", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
@@ -159,7 +158,7 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):
         return
-    yield _gpu_problem(model, manifest, f"the endpoint has {_gpu(model.target.gpu_model, wanted)}")
+    yield _gpu_problem(model, manifest, f"the {_host(model)} has {_gpu(model.target.gpu_model, wanted)}")
 
 
 @warning("plan-gpu-model", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
@@ -177,7 +176,7 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
             manifest.gpu_model != target.gpu_model
             and manifest.compute_capability == target.compute_capability
         ):
-            yield _gpu_problem(model, manifest, f"the endpoint has {target.gpu_model}, another model")
+            yield _gpu_problem(model, manifest, f"the {_host(model)} has {target.gpu_model}, another model")
 
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
@@ -200,9 +199,13 @@ def _gpu_problem(model: ModelUnderCheck, manifest: PlanManifest, found: str) -> 
     built = _gpu(manifest.gpu_model, manifest.compute_capability)
     return Problem(
         f"the plan was built for {built}, but {found}",
-        hint="compile it again with --instance-type and the type of the endpoint",
+        hint=f"compile it again with --instance-type and the type of the {_host(model)}",
         path=model.folder.relative(manifest_of(_plan(model))),
     )
+
+
+def _host(model: ModelUnderCheck) -> str:
+    return "endpoint" if model.target.is_sagemaker else "machine"
 
 
 def _gpu(gpu_model: str | None, compute_capability: str) -> str:

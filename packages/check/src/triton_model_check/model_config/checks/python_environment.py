@@ -240,18 +240,31 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
     files that change ``sys.path``, and environments whose content is not known. It is a warning because AWS
     does not publish the packages of its images.
     """
-    installed = _installed(model)
-    if installed is None:
-        return
-    reported: set[str] = set()
-    for path, each in _foreign_imports(model):
-        package = each.module.partition(".")[0]
-        if package in installed or package in reported or _is_misspelled(each.module):
-            continue
-        reported.add(package)
+    for package, (path, each) in _missing(model).items():
         where = "packed environment" if model.parameter(PARAMETER) else "image"
         hint = _import_hint(model, _DISTRIBUTIONS.get(package, package))
         yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
+
+
+def imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Say which packages a server may not have: there, ``python-import-missing`` does not know its image."""
+    if model.target.is_sagemaker or not model.target.local_files:
+        return ()
+    return tuple(
+        f'{path}: import not checked: the image may have no package "{package}"'
+        for package, (path, _) in _missing(model).items()
+    )
+
+
+def _missing(model: ModelUnderCheck) -> dict[str, tuple[str, Import]]:
+    """The packages that are not known to be installed, each with its first import."""
+    installed = _installed(model)
+    found: dict[str, tuple[str, Import]] = {}
+    for path, each in () if installed is None else _foreign_imports(model):
+        package = each.module.partition(".")[0]
+        if package not in (installed or ()) and not _is_misspelled(each.module):
+            found.setdefault(package, (path, each))
+    return found
 
 
 def _import_hint(model: ModelUnderCheck, package: str) -> str:

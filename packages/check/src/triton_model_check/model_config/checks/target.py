@@ -19,7 +19,8 @@ from triton_model_check.facts.images import (
     newest_with,
     published_versions,
 )
-from triton_model_check.model_config.checks.instances import groups, resolved_kind
+from triton_model_check.model_config.checks.backend import misspelled
+from triton_model_check.model_config.checks.instances import instance_count
 from triton_model_check.model_config.fixing.steps import remove, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -142,7 +143,7 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     """The image contains the backend, or the model's folder does.
 
     The rule skips your own images, the backends of ``--backends``, and models that contain
-    ``libtriton_*.so`` or a backend in Python.
+    ``libtriton_*.so`` or a backend in Python. On servers, it skips what ``backend-misspelled`` reports.
     """
     version = model.target.image_version
     if version is None or _may_have_others(model) or model.config.platform == "ensemble":
@@ -150,6 +151,8 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     known = image_version(version)
     is_reported = model.backend in known.removed_backends or image_of_backend(model.backend, version)
     if not model.backend or model.backend in known.backends or is_reported or _has_backend(model):
+        return
+    if not model.target.is_sagemaker and any(misspelled(model)):
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
     hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
@@ -259,17 +262,6 @@ def _shared_bytes(model: ModelUnderCheck) -> float:
     sides = [sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)]
     region = model.target.shm_default_byte_size or _SHARED_MEMORY_DEFAULT
     return float(instance_count(model) * (region + 1.25 * batch * sum(sides)))
-
-
-def instance_count(model: ModelUnderCheck) -> int:
-    """Return how many instances of the model one machine runs; a GPU group counts once for each GPU."""
-    total = 0
-    for _, group in groups(model):
-        on_gpu = resolved_kind(group, model.target.gpu_count) == 1
-        total += max(1, group.count) * (
-            max(1, len(group.gpus) or model.target.gpu_count or 1) if on_gpu else 1
-        )
-    return total or 1
 
 
 def _bytes(tensor: Any) -> int:

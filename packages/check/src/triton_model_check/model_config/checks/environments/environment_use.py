@@ -15,6 +15,7 @@ from triton_model_check.model_config.checks.python_environment import (
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.packed_environment import INTERPRETER, PackedEnvironment
 from triton_model_check.model_config.rules import Problem, warning
+from triton_model_check.model_config.target import SAGEMAKER
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -53,6 +54,7 @@ def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
     source="observed with triton server 2.51: without the execute bit the packages are not found; Amazon S3 "
     "stores no modes and no links",
     hint=f"{_BUILD}: one archive keeps its modes also in S3",
+    platforms=SAGEMAKER,
 )
 def environment_folder(model: ModelUnderCheck) -> Iterator[Problem]:
     """An environment of models that are stored as files in S3 is an archive.

@@ -85,8 +85,8 @@ def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
         if fit.weights > fit.budget and not fit.is_smaller_on_gpu:
             message = f"the weights need {_gib(fit.weights)} on each GPU, and vLLM may use {_gib(fit.budget)}"
             hint = (
-                "use an instance type with more GPU memory, raise tensor_parallel_size on one with more "
-                "GPUs, or quantize the model"
+                f"use {model.target.hardware} with more GPU memory, raise tensor_parallel_size on one with "
+                "more GPUs, or quantize the model"
             )
             yield Problem(message, hint=hint, path=fit.arguments.path)
 
@@ -107,12 +107,12 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
                 f"a request of {fit.longest} tokens needs {_gib(needed)} of key-value cache on each GPU; "
                 f"beside weights of {_gib(fit.weights)} about {_gib(max(0, fit.free))} are free"
             )
-            yield Problem(message, hint=_shorter(fit), path=fit.arguments.path)
+            yield Problem(message, hint=_shorter(fit, model.target.hardware), path=fit.arguments.path)
 
 
-def _shorter(fit: _Fit) -> str:
+def _shorter(fit: _Fit, hardware: str) -> str:
     fitting = int(fit.free / fit.bytes_per_token) // 256 * 256 if fit.free > 0 else 0
-    larger = "use an instance type with more GPU memory"
+    larger = f"use {hardware} with more GPU memory"
     return f'add "max_model_len": {fitting}, or {larger}' if fitting else larger
 
 

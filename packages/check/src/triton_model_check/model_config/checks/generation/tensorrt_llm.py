@@ -86,7 +86,8 @@ def engine_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     engine, available = _engine_of(model), model.target.gpu_count
     if engine is not None and available is not None and engine.world_size > available:
         message = f"the engine needs {engine.world_size} GPUs, and the instance has {available}"
-        hint = "use an instance type with more GPUs, or build the engine with a smaller tp_size or pp_size"
+        more = f"use {model.target.hardware} with more GPUs"
+        hint = f"{more}, or build the engine with a smaller tp_size or pp_size"
         yield Problem(message, hint=hint, path=engine.path)
 
 

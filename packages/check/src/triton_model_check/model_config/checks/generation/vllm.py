@@ -80,7 +80,7 @@ def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
                 f"tensor_parallel_size {arguments.tensor_parallel} times pipeline_parallel_size "
                 f"{arguments.pipeline_parallel}"
             )
-            hint = "use an instance type with more GPUs, or lower tensor_parallel_size"
+            hint = f"use {model.target.hardware} with more GPUs, or lower tensor_parallel_size"
             yield Problem(message, hint=hint, path=arguments.path)
 
 

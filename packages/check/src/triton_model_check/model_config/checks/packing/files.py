@@ -39,7 +39,8 @@ def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     with ``lfs: true``. The rule skips files that ``.tritonignore`` leaves out.
     """
     for path in pointers_of(model):
-        yield Problem(POINTER_MESSAGE, path=path)
+        hint = None if model.target.is_sagemaker else f"{POINTER_HINT}, or check with --no-files"
+        yield Problem(POINTER_MESSAGE, path=path, hint=hint)
 
 
 def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
@@ -58,10 +59,11 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
 
     Git for Windows writes CR LF by default. Triton and Python read such files, but the archive has another
     digest than that of a checkout on Linux, so a deployment uploads the models again and replaces the
-    instances. The rule reads the first line of each file, and reports all files in one finding.
+    instances. The rule reads the first line of each file, and reports all files in one finding. It skips
+    servers, where no archive is made.
     """
     found = [path for files in _of_checkout(context).values() for path in files.findings.with_windows_lines]
-    if found:
+    if found and (context.is_packed or context.target.is_sagemaker):
         files = f" in {len(found)} files" if len(found) > 1 else ""
         message = f"lines end with CR LF{files}, so a checkout on another system may give another archive"
         yield Problem(message, path=found[0], line=1)
@@ -96,6 +98,8 @@ def name_form(context: RepositoryContext) -> Iterator[Problem]:
     models = (name for name in context.folders if name in files and not is_composed(name))
     for path in (*models, *(path for each in files.values() for path in each.findings.not_composed)):
         name = path.rpartition("/")[2]
-        message = f"the name is not in the Unicode form NFC, got {name!a}: in NFC, the archive is another one"
+        message = f"the name is not in the Unicode form NFC, got {name!a}"
+        if context.is_packed or context.target.is_sagemaker:
+            message += ": in NFC, the archive is another one"
         hint = f"rename it to {unicodedata.normalize('NFC', name)!a}"
         yield Problem(message, hint=hint, path=path)

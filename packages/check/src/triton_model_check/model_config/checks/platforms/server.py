@@ -8,12 +8,12 @@ from functools import partial
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
 from triton_model_check.facts.images import python_instance_bytes
-from triton_model_check.model_config.checks.target import instance_count
+from triton_model_check.model_config.checks.instances import instance_count
 from triton_model_check.model_config.fixing.text_fixes import fix_of_fault
 from triton_model_check.model_config.folder import CONFIGS
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.rules import Problem, rule
-from triton_model_check.model_config.target import SERVERS, Platform
+from triton_model_check.model_config.target import ALL_MODELS, SERVERS, Platform
 from triton_model_check.model_config.text import decode, read_text_fault
 
 _MIB = 2**20
@@ -29,15 +29,15 @@ _server_rule = partial(rule, platforms=SERVERS)
 def shm_size(context: RepositoryContext) -> Iterator[Problem]:
     """The instances of Python models fit into ``/dev/shm`` of the container when the server starts.
 
-    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. A container has 64 MiB by
-    default. The instance that finds no more space stops the server. Requests need more, which depends on the
-    size of their tensors.
+    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. Every loaded version has
+    its own, and vLLM models are Python models. A container has 64 MiB by default. The instance that finds no
+    more space stops the server. Requests need more, which depends on the size of their tensors.
     """
     size, version = context.target.shm_bytes, context.target.image_version
     if size is None or version is None:
         return
     count = sum(_python_instances(context.models[name]) for name in context.loaded)
-    needed = count * python_instance_bytes(version)
+    needed = count * (context.target.shm_default_byte_size or python_instance_bytes(version))
     if needed > size:
         hint = _shm_hint(context.target.platform, -(-needed // (64 * _MIB)) * 128, version)
         message = f"{count} instances of Python models take {needed / _MIB:g} MiB of /dev/shm at their start"
@@ -45,9 +45,10 @@ def shm_size(context: RepositoryContext) -> Iterator[Problem]:
 
 
 def _python_instances(model: ModelUnderCheck) -> int:
-    if model.backend != "python":
+    if model.backend not in ("python", "vllm"):
         return 0
-    return 1 if model.config is None else instance_count(model)
+    versions = max(1, len(model.versions_to_load))  # they may be stored elsewhere
+    return versions if model.config is None else versions * instance_count(model)
 
 
 def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
@@ -58,6 +59,32 @@ def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
     is_small = is_at_least(version, _SMALL_SINCE)
     other = "lower the count of instance groups" if is_small else f"use image version {_SMALL_SINCE} or newer"
     return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
+
+
+@_server_rule(
+    "server-stray-folder",
+    "repository",
+    source="observed with triton server 2.51: ModelRepositoryManager::Poll takes each folder for a model",
+    hint="move the folder out of the repository, or start the server with --model-control-mode=explicit and "
+    "--load-model for each model",
+    needs_files=True,
+)
+def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
+    """Every folder of the repository is a model, also each hidden one.
+
+    At its start, the server loads all folders as models, also ``docs``, ``.git`` or ``lost+found``, and ends
+    if one does not load. Files beside the models do no harm. The rule skips a server that loads only the
+    models of ``--load-model``, and what packing leaves out.
+    """
+    if context.is_packed or context.root is not None or not context.folders:
+        return  # layout-folder-is-model and layout-no-model report the others
+    if ALL_MODELS not in (context.target.load_models or ALL_MODELS):
+        return
+    for name in sorted(context.others):
+        message = f'Could not determine backend for model "{name}"'
+        if "." in name:  # what follows the dot is the backend
+            message = f'at least one version must be available under the version policy of model "{name}"'
+        yield Problem(f"{message}: the folder is no model", path=name)
 
 
 @_server_rule(
