@@ -2,18 +2,23 @@
 
     python benchmarks/check.py [--models 1000]
 
-The first ratio compares the check with protobuf's own text format parser on the same configurations: the
-least that a check written in Python has to do.
+The first ratio compares the reader of plain configurations with protobuf's own parser of the text format.
 
 The second ratio compares what a synth asks of an unchanged repository (its findings, archives and digests)
 with and without the reports that an earlier synth has cached. Digests of unchanged files are cached in both.
+
+The third ratio compares the whole command `triton-model-check` on a new and on an unchanged repository, by
+the processor time of its process and of those that it starts.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +27,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from onnx import TensorProto, helper
 
-from triton_model_check.model_config.schema import new_model_config
+from triton_model_check.model_config.schema import new_model_config, read_plain
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE
@@ -160,6 +165,12 @@ def parse_all(texts: list[str]) -> None:
         text_format.Parse(text, new_model_config())
 
 
+def read_all(texts: list[str]) -> None:
+    """Run only the reader of plain configurations."""
+    for text in texts:
+        assert read_plain(text) is not None
+
+
 def check_all(directory: Path, count: int) -> None:
     """Run the whole check, from the folder to the findings, without a cache."""
     report = ModelRepository.from_directory(directory).check()
@@ -191,6 +202,28 @@ def compare_reports(directory: Path, cache: Path, count: int) -> None:
     print(f"  with its reports  {count / cached:8.0f} a second, {without / cached:.1f} times as fast")
 
 
+def command_seconds(directory: Path) -> float:
+    """Run the command, and return its processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "triton_model_check", "check", str(directory)]
+    # As installed packages, those of a checkout are compiled once.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compare_commands(directory: Path, cache: Path, count: int) -> None:
+    """Measure and print the third ratio."""
+    new, unchanged = [], []
+    for _ in range(3):
+        shutil.rmtree(cache, ignore_errors=True)
+        new.append(command_seconds(directory))
+        unchanged.append(command_seconds(directory))
+    print(f"  command           {min(new):8.2f} s, {count / min(new):.0f} models a second")
+    print(f"  unchanged         {min(unchanged):8.2f} s, {min(new) / min(unchanged):.1f} times as fast")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -202,13 +235,15 @@ def main() -> None:
         check_all(directory, len(texts))
         checking = best_of(3, lambda: check_all(directory, len(texts)))
         parsing = best_of(3, lambda: parse_all(texts))
+        reading = best_of(3, lambda: read_all(texts))
         print(f"{len(texts)} model directories, one in seven an ensemble, one core")
         print(f"  check             {len(texts) / checking:8.0f} a second")
+        print(f"  protobuf's parser {len(texts) / parsing:8.0f} a second")
         print(
-            f"  protobuf's parser {len(texts) / parsing:8.0f} a second, "
-            f"{checking / parsing:.2f} times as fast"
+            f"  its reader        {len(texts) / reading:8.0f} a second, {parsing / reading:.1f} times as fast"
         )
         compare_reports(directory, Path(folder) / "cache", len(texts))
+        compare_commands(directory, Path(folder) / "cache", len(texts))
 
 
 if __name__ == "__main__":

@@ -23,14 +23,14 @@ COMMAND_GROUPS = {
     "Models, packages and artifacts": {
         "explain": Command(f"{__name__}.explain", "explain the code of a finding"),
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
-        "project graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
+        "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
         "env": Command(f"{_TOOLS}.env", "build Python environments for models of the Python backend"),
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),
     },
     "Your machine": {
         "doctor": Command(f"{__name__}.doctor", "show what works on this machine"),
-        "completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
+        "doctor completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
         "rehearse": Command(
             "cdk_rehearse.cli.command", "rehearse an update in a simulated AWS account", "rehearse"
         ),

@@ -1,4 +1,4 @@
-"""``constructs-triton completion``: the script with which a shell completes commands and options."""
+"""``constructs-triton doctor completion``: the script with which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHELLS = "bash", "zsh", "fish"
 _EPILOG = """\
 To load it in each new shell:
 
-  bash   echo 'eval "$(constructs-triton completion bash)"' >> ~/.bashrc
+  bash   echo 'eval "$(constructs-triton doctor completion bash)"' >> ~/.bashrc
 
   zsh    echo 'autoload -U compinit; compinit' >> ~/.zshrc
-         echo 'eval "$(constructs-triton completion zsh)"' >> ~/.zshrc
+         echo 'eval "$(constructs-triton doctor completion zsh)"' >> ~/.zshrc
 
-  fish   echo 'constructs-triton completion fish | source' \\
+  fish   echo 'constructs-triton doctor completion fish | source' \\
            >> ~/.config/fish/config.fish
 """
 #: The values that are paths, where the argument itself is read as a string.
@@ -65,11 +65,11 @@ def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     for name, actions in below.items():
         parser = commands.choices[name]
         words = [each.dest.partition(" ")[2] for each in actions]
-        files = next(each for each in parser._actions if not each.option_strings)
         both = f"_constructs_triton_{name}"
         define = f'{both}() {{ compgen -W "{" ".join(words)}" -- "$1"; compgen -f -- "$1"; }}'
         file = shtab.CHOICE_FUNCTIONS["file"]
-        files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
+        for files in [each for each in parser._actions if not each.option_strings][:1]:  # `doctor` reads none
+            files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
         nested = parser.add_subparsers()
         for word, each in zip(words, actions, strict=True):
             child = nested.add_parser(word, help=each.help)

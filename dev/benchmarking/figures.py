@@ -52,7 +52,16 @@ class Run:
 
 
 RUNS = (
-    Run("check", (), (Figure("models of a mixed repository checked a second", r"^  check +<n> a second"),)),
+    Run(
+        "check",
+        (),
+        (
+            Figure(
+                "models of a mixed repository checked a second", r"^  check +<n> a second", "at least 1,000"
+            ),
+            Figure("unchanged, by the whole command, seconds", r"^  unchanged +<n> s", "at most 0.5"),
+        ),
+    ),
     Run(
         "codec",
         ("--seconds", "0.3"),

@@ -155,7 +155,6 @@ CASES = (
         text="pass a folder that has one subfolder for each model",
         then="check models",
     ),
-    Case("check models/a", output="0 errors", text="pass its parent folder", then="check models"),
     Case("config shwo models/a", output="TYPE_FP32"),
     Case("config show models/a --model a", output="TYPE_FP32"),
     Case("config show one --mermaid", output="TYPE_FP32"),
@@ -260,7 +259,7 @@ CASES = (
     Case("project new shop --example digts", output="next: cd"),
     Case("project new 2shop", output="next: cd", text="it must begin with a letter", then="project new shop"),
     Case("project new models", output="next: cd", text="choose another name", then="project new shop"),
-    Case("completion fihs", output="constructs-triton"),
+    Case("doctor completion fihs", output="constructs-triton"),
     # simulate, plan, cost, graph
     Case(f"{_SPIKE.replace('spike', 'spkie')} {_LEVELS} {_BOUNDS}", output="requests"),
     Case(f"{_SPIKE} {_LEVELS} {_BOUNDS} --schedule 7", output="requests"),

@@ -40,6 +40,7 @@ _NAMESPACES = ("unshare", *_USERS, "--mount", "--pid", "--fork", "--kill-child")
 _ERROR_LINE = re.compile(r'^E\d{4} [\d:.]+ \d+ [\w.]+:\d+\] "(.*)"$', re.MULTILINE)
 #: What the server prints when it ends: about an option, about the models, or about its own exception.
 _LAST_LINE = re.compile("(?i)error: |terminate called|  what")
+_CRASH = re.compile("terminate called|what")
 #: What the server says on every machine without a GPU, and what it says again for the whole model.
 _NOISE = ("CudaDriverHelper", "ERROR: Failed to create instance", "unable to create stream")
 
@@ -71,10 +72,10 @@ class Machine(NamedTuple):
             return dict(pool.map(lambda name: (name, self.answer(name, CASES[name])), names))
 
     def answer(self, name: str, case: Case) -> Verdict:
-        """Start the server of a case, again if it crashed while it ended, before it wrote why."""
+        """Start the server of a case, again if it crashed: on a busy machine it does, before it says why."""
         for attempt in range(3):
             verdict = self._start(case, self.folder / name / str(attempt))
-            if verdict["starts"] or verdict["messages"]:
+            if verdict["starts"] or any(not _CRASH.match(each) for each in verdict["messages"]):
                 break
         return verdict
 

@@ -179,7 +179,7 @@ def read_assembly(content: bytes, folder: Path) -> None:
 
 
 def _read_graphs(folder: Path) -> None:
-    """Read an assembly as ``project graph`` and ``cost`` do."""
+    """Read an assembly as ``graph`` and ``cost`` do."""
     for stack in read_stacks(folder, None):
         ServiceGraph.of(stack)
         list(fleets_of(stack))

@@ -41,7 +41,7 @@ def test_terminal_prints_findings_as_their_strings(
 ) -> None:
     """Without the excerpts from the file, ``check`` prints exactly the strings of the findings."""
     main(["check", str(repository.path)])
-    *printed, _summary = capsys.readouterr().out.splitlines()
+    *printed, _summary, _fixable = capsys.readouterr().out.splitlines()
     without_excerpts = [line for line in printed if not re.match(r" *\d+ \| |[ ]+\^$", line)]
     assert "\n".join(without_excerpts) == format_findings(repository.check().findings)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from target_cases import CASES, VERDICTS, Case
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.model_repository import ModelRepository
 
@@ -83,6 +84,14 @@ def errors_of(case: Case, folder: Path) -> list[Finding]:
     return [error for report in found for error in report.errors]
 
 
+def is_found(case: Case, folder: Path) -> bool:
+    """Return whether the check has an error; a model to load that does not exist is one of its options."""
+    try:
+        return bool(errors_of(case, folder))
+    except InvalidValueError:
+        return True
+
+
 def test_every_case_has_a_verdict() -> None:
     """Cases and verdicts have the same names, and no list of exceptions has another one."""
     assert set(CASES) == set(VERDICTS)
@@ -92,17 +101,16 @@ def test_every_case_has_a_verdict() -> None:
 @pytest.mark.parametrize("name", DECIDED)
 def test_verdict_equals_the_servers(name: str, tmp_path: Path) -> None:
     """A server that is started like this ends if there is an error, and only then."""
-    errors = errors_of(CASES[name], tmp_path)
     if name in CANNOT_BE_SERVED:
-        assert Verdict.of(errors) is Verdict.CANNOT_BE_SERVED
+        assert Verdict.of(errors_of(CASES[name], tmp_path)) is Verdict.CANNOT_BE_SERVED
     else:
-        assert bool(errors) == is_refused(name), (VERDICTS[name]["messages"], errors)
+        assert is_found(CASES[name], tmp_path) == is_refused(name), VERDICTS[name]["messages"]
 
 
 @pytest.mark.parametrize("name", sorted(NOT_FOUND))
 def test_exceptions_are_still_needed(name: str, tmp_path: Path) -> None:
     """A case of ``NOT_FOUND`` has another verdict than the server; delete its line when a rule finds it."""
-    assert bool(errors_of(CASES[name], tmp_path)) != is_refused(name)
+    assert is_found(CASES[name], tmp_path) != is_refused(name)
 
 
 @pytest.mark.parametrize("name", sorted(SAME_WORDS))

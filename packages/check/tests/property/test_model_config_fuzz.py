@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from constructs_triton_core.errors import ModelConfigError
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import PLATFORMS, Target
 from triton_model_check.model_config.text import format_model_config, parse_model_config, read_text_fault
 from triton_model_check.model_repository import ModelRepository
 
@@ -42,7 +42,7 @@ trees: st.SearchStrategy[Any] = st.recursive(
 repositories = st.dictionaries(names, trees, max_size=4)
 targets = st.builds(
     Target,
-    mode=st.sampled_from(["single", "multi-model"]),
+    platform=st.sampled_from(PLATFORMS),
     gpu_count=st.sampled_from([None, 0, 1, 4]),
     memory_gib=st.sampled_from([None, 1.0]),
     storage_gb=st.sampled_from([None, 1]),

@@ -72,6 +72,19 @@ def test_sarif_has_places_in_the_working_folder(repository: Path, capsys: pytest
     assert first["message"]["text"].endswith("write 0 for a model without batching.")
 
 
+def test_sarif_has_fixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fix is a replacement of characters in the file of the result."""
+    text = 'backend: "onnxruntime"\ninput { name: "x" data_type: "TYPE_FP32" dims: 1 }\n'
+    write({"m/config.pbtxt": text, "m/1/model.onnx": relu()}, tmp_path)
+    main([str(tmp_path), "--output-format", "sarif"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (fix,) = next(each["fixes"] for each in run["results"] if each["ruleId"] == "text-enum")
+    for edit in fix["artifactChanges"][0]["replacements"]:
+        start, length = edit["deletedRegion"]["charOffset"], edit["deletedRegion"]["charLength"]
+        text = text[:start] + edit["insertedContent"]["text"] + text[start + length :]
+    assert "data_type: TYPE_FP32 dims" in text
+
+
 @pytest.mark.parametrize(
     ("text", "line", "expected"),
     [
@@ -99,7 +112,7 @@ def test_github_gets_errors_first(repository: Path, capsys: pytest.CaptureFixtur
         "::models/m/config.pbtxt:3:1: backend-max-batch-size: "
     )
     assert warning.startswith("::warning title=instance-count,file=models/m/config.pbtxt,line=2,")
-    assert verdict.startswith("1 error, 1 warning: Triton rejects it")
+    assert verdict.startswith("1 error, 1 warning: Triton ")
 
 
 def test_github_command_cannot_be_forged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +191,7 @@ def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.Capture
     print_results(results, "sarif")
     assert len(json.loads(capsys.readouterr().out)["runs"][0]["results"]) == 2
     print_results(results, "text")
-    assert f"{tmp_path / 'b'}:" in capsys.readouterr().out.splitlines()
+    assert f"{tmp_path / 'b'}: 1 error" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

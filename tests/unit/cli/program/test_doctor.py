@@ -52,7 +52,7 @@ def test_bash_completes_commands_options_and_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The script makes bash complete a command, its second word, an option, and files that it reads."""
-    assert main(["completion", "bash"]) == 0
+    assert main(["doctor", "completion", "bash"]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)
     program = (
@@ -70,7 +70,7 @@ def test_bash_completes_commands_options_and_files(
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_know_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The scripts of the other shells name each command and its line in the help."""
-    assert main(["completion", shell]) == 0
+    assert main(["doctor", "completion", shell]) == 0
     script = capsys.readouterr().out
     assert [name for name in COMMANDS if name.split()[-1] not in script] == []
     assert COMMANDS["adopt"].summary in script

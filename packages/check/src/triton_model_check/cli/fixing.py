@@ -96,16 +96,12 @@ def _fixed(findings: Iterable[Finding], root: Path, *, is_unsafe: bool) -> tuple
             continue
         path = (root / fix.edits[0].path).resolve()
         edits = chosen.get(path, [])
-        is_free = not any(_overlap(new, old) for new in fix.edits for old in edits)
-        if is_free and path.is_relative_to(root.resolve()):  # a link may lead to a file of another project
+        waits = any(new.start <= old.end and old.start <= new.end for new in fix.edits for old in edits)
+        if not waits and path.is_relative_to(root.resolve()):  # a link may lead to another project's file
             chosen[path] = [*edits, *fix.edits]
             count += 1
     changed = {path: _edited(path, edits) for path, edits in chosen.items()}
     return {path: text for path, text in changed.items() if text is not None}, count
-
-
-def _overlap(one: Edit, other: Edit) -> bool:
-    return one.start <= other.end and other.start <= one.end
 
 
 def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
@@ -122,8 +118,7 @@ def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
 def _write(changed: dict[Path, str]) -> None:
     """Replace the files, each in one step, in the encoding that they have."""
     for path in changed:
-        is_writable = path.stat().st_mode & 0o200 and os.access(path, os.W_OK)
-        if not (is_writable and os.access(path.parent, os.W_OK)):
+        if not (path.stat().st_mode & 0o200 and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             raise InvalidValueError(f"{path}: cannot be fixed: it is read-only; make it writable")
     for path, text in changed.items():
         partial = path.with_name(f".{path.name}.partial")

@@ -59,8 +59,26 @@ def _result(each: Shown, index: int) -> dict[str, Any]:
         "message": {"text": _sentence(each.message)},
         "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"primaryLocationLineHash": each.line_hash},
+        "fixes": _fixes(each),
         "properties": {"path": each.finding.path, "rejects": each.finding.rejects},
     }
+
+
+def _fixes(each: Shown) -> list[dict[str, Any]]:
+    """Return the change that removes the finding, if it is in the file of the finding alone."""
+    fix = each.finding.fix
+    if fix is None or any(edit.path != each.place.file for edit in fix.edits):
+        return []
+    rows = [
+        {
+            "deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start},
+            "insertedContent": {"text": edit.text},
+        }
+        for edit in fix.edits
+    ]
+    change = {"artifactLocation": {"uri": _uri(each.file)}, "replacements": rows}
+    hint = each.finding.hint if fix.is_safe else f"it is not certain: {each.finding.hint}"
+    return [{"description": {"text": _sentence(hint)}, "artifactChanges": [change]}]
 
 
 def _uri(file: str) -> str:

@@ -27,7 +27,7 @@ _SPELLINGS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("expected string but found", rf"{_WORD}(?=\s)", lambda got: f'"{got}"'),
 )
 _VALUE = re.compile(r"[\w\"'\[.-]")
-# The rest of a hint after this is the word that was probably meant.
+# The word that a hint asks about, in quotes or not.
 _MEANT = re.compile(r'did you mean "?(\w+)"?\?')
 
 

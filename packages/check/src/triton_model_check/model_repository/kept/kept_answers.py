@@ -21,6 +21,7 @@ from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.kept.folder_state import folder_state
 from triton_model_check.model_repository.kept.report_cache import ReportCache
 from triton_model_check.untrusted.elsewhere import looked_elsewhere
+from triton_model_check.untrusted.rare_collections import rare_collections
 from triton_model_check.untrusted.tar_reader import UNPACK_BYTES_VARIABLE
 
 _BYTECODE = "__pycache__"
@@ -49,7 +50,8 @@ class KeptAnswers:
         """
         known = self.find(question)
         if known is None:
-            known = self._new[question] = compute()
+            with rare_collections():
+                known = self._new[question] = compute()
         if is_last and self._new and not looked_elsewhere(self._directory) and self._is_unchanged():
             for each, value in self._new.items():
                 self._cache.add(self._key(each), value)

@@ -24,6 +24,7 @@ class KeptRepository(ModelRepository):
         # Before anything is read. An error of the path is raised below.
         answers = KeptAnswers(path if os.path.isdir(path) else os.devnull)  # noqa: PTH112 - no error
         repository = super().from_directory(path, **options)
+        assert isinstance(repository, cls)
         repository._answers = answers
         return repository
 

@@ -1,4 +1,4 @@
-"""``constructs-triton project graph``: draw what the endpoints of a template serve."""
+"""``constructs-triton graph``: draw what the endpoints of a template serve."""
 
 from __future__ import annotations
 

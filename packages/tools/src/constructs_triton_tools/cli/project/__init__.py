@@ -27,10 +27,7 @@ _LONGEST_STACK_NAME = 128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``project`` and its only action, ``new``."""
-    parser.description = (
-        "Create a project with a CDK app. `constructs-triton project graph` draws what the endpoints of a "
-        "synthesized app serve."
-    )
+    parser.description = "Create a project with a CDK app."
     (new,) = add_actions(
         parser,
         new=(
