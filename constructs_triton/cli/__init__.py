@@ -75,7 +75,7 @@ COMMAND_GROUPS = {
             f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
         ),
         "cost prices": Command(f"{_TOOLS}.prices", "fetch prices of instances from AWS", "load"),
-        "facts": Command(f"{_CHECK}.facts", "look up images, instance types and variables"),
+        "facts": Command(f"{_TOOLS}.facts", "look up images, instance types and variables"),
     },
 }
 _EXAMPLES = """\

@@ -33,6 +33,21 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
         "test_described_environments.py": "test_included_requirements_stay_in_the_folder",
     },
+    "Settings of the checks: `triton-model-check.toml`, or the table in `pyproject.toml`": {
+        "test_settings.py": (
+            "test_the_nearest_file_with_settings_counts test_wrong_settings_name_file_key_and_fix"
+        ),
+        "test_described_models.py": "test_malformed_file_is_an_error_with_its_line",
+    },
+    "Comments that ignore findings": {
+        "test_comments.py": "test_a_file_full_of_comments_is_reported_a_few_times",
+    },
+    "Files that `check --fix` writes": {
+        "test_fixing.py": (
+            "test_link_out_of_the_repository_is_not_followed test_file_keeps_mode_encoding_and_line_ends "
+            "test_read_only_file_stops_before_anything_is_written"
+        ),
+    },
     "Model files of protobuf (ONNX)": {
         "test_protobuf_wire.py": (
             "test_work_is_limited test_large_fields_are_not_read test_larger_files_may_have_more_fields "

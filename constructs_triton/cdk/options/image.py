@@ -13,7 +13,7 @@ from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
@@ -145,7 +145,26 @@ def check_image(image: TritonImage, scope: Construct) -> None:
         if not is_token(region):
             images.account(region, image.triton_version)
         else:
-            images.require_regions(image.triton_version)
+            _require_regions(image.triton_version)
+
+
+def _require_regions(version: str) -> None:
+    """Check that the Regions of a version are known.
+
+    Raises:
+        FactNotFoundError: AWS has not published the version, or does not list its Regions.
+    """
+    image = images.image_version(version)
+    if images.regions(version):
+        return
+    reason = (
+        "AWS released it but does not list its Regions"
+        if image.is_published
+        else "AWS publishes no Triton image of this release"
+    )
+    raise FactNotFoundError(
+        f'image_version: {reason}, got "{version}"; use "{images.DEFAULT_VERSION}", or your own image'
+    )
 
 
 def moving_tag(image: TritonImage) -> Finding | None:

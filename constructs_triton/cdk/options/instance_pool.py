@@ -16,7 +16,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
-from triton_model_check.facts.instance_pools import instance_pool_regions
+from triton_model_check.facts.published import load
 
 INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 INSTANCE_POOL_EXAMPLE = f"InstancePool({INSTANCE_TYPE_EXAMPLE})"
@@ -193,7 +193,7 @@ def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> 
 def pool_region_findings(scope: Construct) -> Iterator[Finding]:
     """Yield a warning if AWS did not name the Region of the stack for instance pools."""
     region = Stack.of(scope).region
-    if is_token(region) or region in instance_pool_regions():
+    if is_token(region) or region in load("instance_pools")["regions"]:
         return
     yield Finding(
         "instance-pools-region",

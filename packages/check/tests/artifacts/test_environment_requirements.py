@@ -10,7 +10,7 @@ import pytest
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.artifacts.environments.lock import lock_path, read_lock, read_lock_file
 from triton_model_check.artifacts.environments.requirements import read_requirements
-from triton_model_check.artifacts.environments.target import image_target, server_target
+from triton_model_check.artifacts.environments.target import image_target
 
 HASH = "--hash=sha256:" + "0" * 64
 LOCK = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
@@ -87,14 +87,11 @@ def test_files_that_are_refused(
     assert "secret" not in str(error.value)
 
 
-def test_targets_of_images_and_of_this_machine() -> None:
-    """An image has its Python, platform and NumPy; the bundled server never uses NumPy 2."""
+def test_targets_of_images() -> None:
+    """An image has its Python, platform and NumPy."""
     new, old = image_target("26.05"), image_target("24.09")
     assert (new.python, new.platform, new.must_keep_numpy) == ("3.12", "x86_64-manylinux_2_39", False)
     assert (old.python, old.platform, old.must_keep_numpy) == ("3.10", "x86_64-manylinux_2_35", True)
-    local = server_target((3, 11), "/opt/bin", "/venv")
-    assert (local.python, local.must_keep_numpy, local.numpy_constraint) == ("3.11", True, "numpy<2")
-    assert server_target((3, 13), "/opt/bin", "").numpy_constraint == ""
     with pytest.raises(InvalidValueError, match=r'its Python is not known, got "30.01"; use one of 26\.05'):
         image_target("30.01")
 

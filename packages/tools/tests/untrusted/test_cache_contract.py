@@ -17,8 +17,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted import cache_contract
 from constructs_triton_core.untrusted.cache_contract import Seal, sha256_of, write_value
 from constructs_triton_tools.building.environments.building import build
+from constructs_triton_tools.building.environments.cache_writing import local_lock
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE, PlanCache
-from triton_model_check.artifacts.environments.cache import local_lock
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import image_target

@@ -21,7 +21,6 @@ PROGRAM = Program(
             ),
             "config": Command(f"{__name__}.config", "show configurations, tensors and ensemble graphs"),
             "pack": Command(f"{__name__}.pack", "write a model repository as .tar.gz archives"),
-            "facts": Command(f"{__name__}.facts", "look up images, instance types and variables"),
         }
     },
     default="check",

@@ -22,6 +22,7 @@ __all__ = [
     "first_published",
     "image_uri",
     "image_version",
+    "newest_version",
     "published_versions",
     "version_of_image",
 ]
@@ -206,25 +207,6 @@ def regions(version: str) -> tuple[str, ...]:
     if not image.regions_are_known:
         return ()
     return tuple(sorted(set(_accounts(image)) - set(image.regions_without)))
-
-
-def require_regions(version: str) -> None:
-    """Check that the Regions of a version are known.
-
-    Raises:
-        FactNotFoundError: AWS has not published the version, or does not list its Regions.
-    """
-    image = image_version(version)
-    if regions(version):
-        return
-    reason = (
-        "AWS released it but does not list its Regions"
-        if image.is_published
-        else "AWS publishes no Triton image of this release"
-    )
-    raise FactNotFoundError(
-        f'image_version: {reason}, got "{version}"; use "{DEFAULT_VERSION}", or your own image'
-    )
 
 
 def newest_version(region: str) -> str:

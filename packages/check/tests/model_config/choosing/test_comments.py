@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -110,12 +109,10 @@ def test_choice_of_models_and_files(tmp_path: Path) -> None:
         Choice.of(per_model={"m": ["text-placehoder"]})
 
 
-def test_a_file_full_of_comments_takes_no_time(tmp_path: Path) -> None:
-    """Ten thousand comments, or one with as many codes, are read in linear time and reported a few times."""
+def test_a_file_full_of_comments_is_reported_a_few_times(tmp_path: Path) -> None:
+    """Of ten thousand comments, or one with as many codes, only the first are read."""
     many = f"{IGNORE}[text-placehoder] x\n" * 10_000 + f"{IGNORE}[{'unknown, ' * 10_000}]\n"
     code = f"{IGNORE}[{'unknown, ' * 10_000}] x\n{CLASS}"
-    begun = time.process_time()
     report = _check(one(many + HEAD, **{"m/1/model.py": code}), tmp_path)
-    assert time.process_time() - begun < 5
     assert len(report.findings) <= 300
     assert {each.code for each in report.findings} == {"ignore-unknown-code"}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import is_at_least
 from triton_model_check.facts.images import DEFAULT_VERSION, image_version, published_versions
 
-__all__ = ["EnvironmentTarget", "image_target", "server_target"]
+__all__ = ["EnvironmentTarget", "image_target", "numpy_constraint"]
 
 _NUMPY_2_SINCE = "24.11"
 _NUMPY_1 = "numpy<2"
 #: NumPy 1.26, the last one below 2, has no wheel for a newer Python.
 _NEWEST_PYTHON_OF_NUMPY_1 = (3, 12)
-#: The newest C library that uv has a name for.
-_NEWEST_GLIBC = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +59,12 @@ def image_target(version: str = DEFAULT_VERSION) -> EnvironmentTarget:
     return EnvironmentTarget(
         python=image.python,
         platform=f"x86_64-manylinux_{image.glibc.replace('.', '_')}",
-        numpy_constraint=_constraint(image.python),
+        numpy_constraint=numpy_constraint(image.python),
         must_keep_numpy=not is_at_least(version, _NUMPY_2_SINCE),
     )
 
 
-def server_target(python: tuple[int, int], home: str, packages: str) -> EnvironmentTarget:
-    """Return the target of a server on this machine, whose stub cannot use NumPy 2.
-
-    Args:
-        python: Version of Python that the stub embeds.
-        home: Folder of the interpreter that has this version.
-        packages: Folder of the packages of the models' Python.
-    """
-    glibc = min(int((platform.libc_ver()[1] or "2.35").split(".")[1]), _NEWEST_GLIBC)
-    minor = "{}.{}".format(*python)
-    return EnvironmentTarget(
-        python=minor,
-        platform=f"{platform.machine()}-manylinux_2_{glibc}",
-        numpy_constraint=_constraint(minor),
-        must_keep_numpy=True,
-        home=home,
-        more_packages=packages,
-    )
-
-
-def _constraint(python: str) -> str:
+def numpy_constraint(python: str) -> str:
+    """Return the requirement that limits NumPy to what the images install, or ``""`` if it has no wheel."""
     major, minor = map(int, python.split("."))
     return _NUMPY_1 if (major, minor) <= _NEWEST_PYTHON_OF_NUMPY_1 else ""

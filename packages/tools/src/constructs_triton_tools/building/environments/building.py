@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_tools.building.environments.archive import arrange, site_packages, write_tar
+from constructs_triton_tools.building.environments.cache_writing import writing
 from constructs_triton_tools.building.environments.pinned_lines import check_exported, check_pins
 from constructs_triton_tools.building.environments.uv import export_uv_lock, install, resolve
-from triton_model_check.artifacts.environments.cache import cached_archive, writing
+from triton_model_check.artifacts.environments.cache import cached_archive
 from triton_model_check.artifacts.environments.line_checks import check_lines
 from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
 from triton_model_check.artifacts.environments.requirements import Requirements

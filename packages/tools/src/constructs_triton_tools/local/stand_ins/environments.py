@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,15 +17,18 @@ from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.building.environments.archive import lock_of_archive
 from constructs_triton_tools.building.environments.building import build_locked, update_lock
-from triton_model_check.artifacts.environments.cache import cached_archive, folder_of, local_lock
+from constructs_triton_tools.building.environments.cache_writing import folder_of, local_lock
+from triton_model_check.artifacts.environments.cache import cached_archive
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
-from triton_model_check.artifacts.environments.target import EnvironmentTarget, server_target
+from triton_model_check.artifacts.environments.target import EnvironmentTarget, numpy_constraint
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
 _ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 _MOST_LISTED, _PROBE_SECONDS = 10, 60.0
+#: The newest C library that uv has a name for.
+_NEWEST_GLIBC = 40
 # The folder of the interpreter, and that of the packages if these are not the interpreter's own.
 _PROBE = """
 import json, sys, sysconfig
@@ -76,6 +80,26 @@ def _target(python: Path) -> EnvironmentTarget:
         ) from error
     homes = (each for each in folders if each and Path(each, "python3").exists())
     return server_target((version[0], version[1]), next(homes, folders[0]), packages)
+
+
+def server_target(python: tuple[int, int], home: str, packages: str) -> EnvironmentTarget:
+    """Return the target of a server on this machine, whose stub cannot use NumPy 2.
+
+    Args:
+        python: Version of Python that the stub embeds.
+        home: Folder of the interpreter that has this version.
+        packages: Folder of the packages of the models' Python.
+    """
+    glibc = min(int((platform.libc_ver()[1] or "2.35").split(".")[1]), _NEWEST_GLIBC)
+    minor = "{}.{}".format(*python)
+    return EnvironmentTarget(
+        python=minor,
+        platform=f"{platform.machine()}-manylinux_2_{glibc}",
+        numpy_constraint=numpy_constraint(minor),
+        must_keep_numpy=True,
+        home=home,
+        more_packages=packages,
+    )
 
 
 def _build(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import FactNotFoundError
-from triton_model_check.cli import facts
+from constructs_triton_tools.cli import facts
 from triton_model_check.facts.compatibility import RULES
 from triton_model_check.facts.environment import variables
 
