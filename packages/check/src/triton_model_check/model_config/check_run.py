@@ -11,11 +11,7 @@ from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
-from triton_model_check.model_config.choosing.comments import (
-    IgnoreComment,
-    apply_comments,
-    comments_of,
-)
+from triton_model_check.model_config.choosing.comments import IgnoreComment, apply_comments, comments_of
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.places import with_places
