@@ -18,10 +18,11 @@ from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, 
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_outline import ArchiveOutline, outline_archive
-from triton_model_check.model_repository.cached_repository import CachedRepository, CheckedFindings
+from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.packing import (
     ARCHIVE_SUFFIX,
@@ -64,7 +65,7 @@ class LoadedModels(ABC):
         """The name of the source in messages."""
 
     @abstractmethod
-    def check(self, target: Target | None) -> CheckedFindings:
+    def check(self, target: Target | None) -> Report:
         """Return the findings of the checks; none if the models cannot be read."""
 
     @abstractmethod
@@ -107,7 +108,7 @@ class LocalModels(LoadedModels):
     def repository(self) -> ModelRepository:
         return self.cached.repository
 
-    def check(self, target: Target | None) -> CheckedFindings:
+    def check(self, target: Target | None) -> Report:
         return self.cached.check(target)
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
@@ -220,8 +221,8 @@ class UploadedArchive(LocalModels):
 class UnreadModels(LoadedModels):
     """Models in AWS, whose content is unknown at synth."""
 
-    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - it cannot be read
-        return CheckedFindings((), ())
+    def check(self, target: Target | None) -> Report:  # noqa: ARG002 - it cannot be read
+        return Report("", ())
 
     def holds(self, model_name: str) -> bool:  # noqa: ARG002 - the content is unknown
         return True

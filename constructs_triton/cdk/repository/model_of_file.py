@@ -10,10 +10,10 @@ from constructs_triton.cdk.repository.loaded_models import PackedModels
 from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.builder.derived_config import DerivedConfig
 from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.cached_repository import CheckedFindings
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.new_model import NewModel
 
@@ -44,12 +44,9 @@ class ModelOfFile(PackedModels):
     def description(self) -> str:
         return str(self._file)
 
-    def check(self, target: Target | None) -> CheckedFindings:
+    def check(self, target: Target | None) -> Report:
         found = super().check(target)
-        return CheckedFindings(
-            tuple(self._located(each) for each in found.errors),
-            tuple(self._located(each) for each in found.warnings),
-        )
+        return replace(found, findings=tuple(map(self._located, found.findings)))
 
     def _located(self, finding: Finding) -> Finding:
         """Name the user's file; the user has not written the configuration, so a line would mislead."""

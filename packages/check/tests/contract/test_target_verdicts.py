@@ -33,6 +33,7 @@ NOT_ABOUT_MODELS = {
 
 NOT_FOUND = {
     "backend_custom_python_shm": "the check does not know that the backend is written in Python",
+    "load_all_git_folder": "a checkout has this folder, and what is deployed from it usually has not",
     "readonly_writes_beside_file": "writing when the module is imported is not found",
     "readonly_writes_beside_model": "writing in initialize is not found",
     "readonly_writes_in_auto_complete": "writing in auto_complete_config is not found",

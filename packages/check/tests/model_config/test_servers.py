@@ -178,8 +178,8 @@ def test_rules_name_platforms_and_no_words_of_sagemaker() -> None:
 @pytest.mark.parametrize(
     ("known", "platform", "paths"),
     [
-        ({}, "server", [".git", "docs"]),
-        ({"load_models": ("*",)}, "kserve", [".git", "docs"]),
+        ({}, "server", ["..data", "docs"]),
+        ({"load_models": ("*",)}, "kserve", ["..data", "docs"]),
         ({"load_models": ("m",)}, "server", []),
         ({"local_files": False}, "server", []),
         ({}, "sagemaker", []),
@@ -189,7 +189,9 @@ def test_folders_that_are_no_models(
     known: dict[str, Any], platform: Platform, paths: list[str], tmp_path: Path
 ) -> None:
     """A server that loads all models ends at each of them, at hidden ones too, and at no file."""
-    files = one(HEAD, **{"docs/a.md": "x", ".git/HEAD": "x", "README.md": "x", ".gitignore": "x"})
+    files = one(
+        HEAD, **{"docs/a.md": "x", "..data/x": "x", ".git/HEAD": "x", "README.md": "x", ".gitignore": "x"}
+    )
     found = _findings(files, tmp_path, platform, **known)
     assert [each.path for each in found if each.code == "server-stray-folder"] == paths
 

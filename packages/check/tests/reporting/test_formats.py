@@ -11,7 +11,7 @@ import pytest
 from check_examples import EXAMPLES, write
 from check_examples.onnx_models import relu
 
-from constructs_triton_core.findings import Finding, Place, Severity
+from constructs_triton_core.findings import Edit, Finding, Fix, Place, Severity
 from triton_model_check.cli import main
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_repository import ModelRepository
@@ -179,6 +179,17 @@ def test_format_does_not_depend_on_a_ci_service(
         monkeypatch.setenv(name, "true")
     main([str(repository)])
     assert capsys.readouterr().out == before
+
+
+def test_paths_of_several_folders_count_from_the_working_folder() -> None:
+    """So do the place and each edit of a fix, which may be in another file than the finding."""
+    fix = Fix(True, (Edit("m/1/model.py", 0, 1, ""), Edit("n/config.pbtxt", 2, 3, "")))
+    place = Place("n/config.pbtxt", 1, 1, 1, 2)
+    found = Finding("code", Severity.ERROR, "m/config.pbtxt", "wrong", place=place, fix=fix)
+    (moved,) = Result(Report("models", (found,))).from_working_folder().report.findings
+    assert moved.fix is not None and moved.place is not None
+    assert (moved.path, moved.place.file) == ("models/m/config.pbtxt", "models/n/config.pbtxt")
+    assert [each.path for each in moved.fix.edits] == ["models/m/1/model.py", "models/n/config.pbtxt"]
 
 
 def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_repository import ModelRepository
@@ -85,16 +84,12 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
     users = {name for name in others if not named.models.isdisjoint(repository.closure(name))}
     kept = named.models | users
 
-    def of_kept(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        return tuple(each for each in findings if _model(each.path) in kept)
-
-    not_checked = tuple(each for each in report.not_checked if _model(each.partition(":")[0]) in kept)
-    return replace(
-        report,
-        findings=of_kept(report.findings),
-        ignored=of_kept(report.ignored),
-        not_checked=not_checked,
+    findings, ignored = (
+        tuple(each for each in found if _model(each.path) in kept)
+        for found in (report.findings, report.ignored)
     )
+    not_checked = tuple(each for each in report.not_checked if _model(each.partition(":")[0]) in kept)
+    return replace(report, findings=findings, ignored=ignored, not_checked=not_checked)
 
 
 def _model(path: str) -> str:

@@ -12,11 +12,7 @@ from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
 from triton_model_check.model_config.checks.python_environment import imports_not_checked
-from triton_model_check.model_config.choosing.comments import (
-    IgnoreComment,
-    apply_comments,
-    comments_of,
-)
+from triton_model_check.model_config.choosing.comments import IgnoreComment, apply_comments, comments_of
 from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.places import with_places

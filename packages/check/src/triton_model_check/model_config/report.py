@@ -8,6 +8,8 @@ from functools import cached_property
 from constructs_triton_core.errors import RepositoryError
 from constructs_triton_core.findings import Finding, Severity, Verdict
 
+__all__ = ["Report"]
+
 
 @dataclass(frozen=True)
 class Report:

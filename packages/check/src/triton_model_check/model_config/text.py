@@ -127,23 +127,18 @@ def _reject_large(text: str) -> None:
     """Raise what is too large to be parsed within seconds."""
     if len(text) > MAX_TEXT_BYTES:
         raise _FaultError(size_fault())
-    pieces = count_pieces(text, MAX_PIECES) if len(text) > MAX_PIECES else 0
-    if pieces > MAX_PIECES:
-        message = f"must have at most {MAX_PIECES} words, signs and lines"
-        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
+    if len(text) > MAX_PIECES and count_pieces(text, MAX_PIECES) > MAX_PIECES:
+        raise _FaultError(size_fault(f"{MAX_PIECES} words, signs and lines"))
     if text.count("\\") > _MAX_ESCAPES:
-        message = f"must have at most {_MAX_ESCAPES} backslashes"
-        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
+        raise _FaultError(size_fault(f"{_MAX_ESCAPES} backslashes"))
     run = longest_run(text, "\\")
     if run > _MAX_BACKSLASHES:
-        message = f"must have at most {_MAX_BACKSLASHES} backslashes in a row, got {run}"
-        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
+        raise _FaultError(size_fault(f"{_MAX_BACKSLASHES} backslashes in a row, got {run}"))
 
 
-def size_fault() -> TextFault:
-    """Return the fault of a file with more than ``MAX_TEXT_BYTES``."""
-    message = f"must have at most {MAX_TEXT_BYTES >> 20} MiB"
-    return TextFault(SIZE_CODE, message, _SIZE_HINT, None, None)
+def size_fault(most: str = f"{MAX_TEXT_BYTES >> 20} MiB") -> TextFault:
+    """Return the fault of a file that has more than is allowed."""
+    return TextFault(SIZE_CODE, f"must have at most {most}", _SIZE_HINT, None, None)
 
 
 # --- explaining a parser's error --------------------------------------------------------------------------
@@ -169,13 +164,8 @@ def _explain(text: str, error: Any) -> TextFault:
         if fault is not None:
             return TextFault(*fault, line, column)
     said = _LINE_ECHO.sub("", said).strip().rstrip(".")
-    return TextFault(
-        "text-syntax",
-        f"syntax error: {said[:1].lower()}{said[1:]}",
-        _syntax_hint(text, line, column),
-        line,
-        column,
-    )
+    message = f"syntax error: {said[:1].lower()}{said[1:]}"
+    return TextFault("text-syntax", message, _syntax_hint(text, line, column), line, column)
 
 
 _LINE_ECHO = re.compile(r"^'.*': ")  # protobuf repeats the line, which the finding shows anyway
@@ -186,11 +176,9 @@ def _template_fault(text: str) -> TextFault | None:
     hit = _PLACEHOLDER.search(bare)
     if not hit:
         return None
-    line, column = line_and_column(text, hit.start())
     message = f"the file is a template with an unfilled placeholder, got {hit.group()}"
-    return TextFault(
-        "text-template", message, "check the file that your script generates from this template", line, column
-    )
+    hint = "check the file that your script generates from this template"
+    return TextFault("text-template", message, hint, *line_and_column(text, hit.start()))
 
 
 def _unknown_field(said: str) -> tuple[str, str, str] | None:
@@ -238,26 +226,15 @@ def _unknown_enum(said: str) -> tuple[str, str, str] | None:
 
 def _given_twice(said: str) -> tuple[str, str, str] | None:
     match = _TWICE.search(said)
-    if not match:
-        return None
-    name = match.group(1).rsplit(".", 1)[-1]
-    return (
-        "text-field-twice",
-        f'non-repeated field "{name}" is specified multiple times',
-        "remove all but one",
-    )
+    name = match and match[1].rsplit(".", 1)[-1]
+    message = f'non-repeated field "{name}" is specified multiple times'
+    return ("text-field-twice", message, "remove all but one") if match else None
 
 
 def _other_choice(said: str) -> tuple[str, str, str] | None:
     match = _ONEOF.search(said)
-    if not match:
-        return None
-    first, second = match.groups()
-    return (
-        "text-one-of",
-        f"{first} is specified along with {second}, which excludes it",
-        "remove one of the two",
-    )
+    message = match and f"{match[1]} is specified along with {match[2]}, which excludes it"
+    return ("text-one-of", message, "remove one of the two") if message else None
 
 
 def _syntax_hint(text: str, line: int | None, column: int | None) -> str:

@@ -8,28 +8,20 @@ hashed and no rule runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.findings import Finding
+from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.packing import ArchiveIdentity, identify
 
-__all__ = ["CachedRepository", "CheckedFindings"]
+__all__ = ["CachedRepository"]
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedFindings:
-    """The findings of a check: the errors that packing does not fix, and the warnings."""
-
-    errors: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
 
 
 class CachedRepository:
@@ -89,11 +81,10 @@ class CachedRepository:
         """The models that keep state between the requests of a sequence, in alphabetical order."""
         return tuple(self._cached("sequence models", self.repository.sequence_models))
 
-    def check(self, target: Target | None = None) -> CheckedFindings:
-        """Return the findings of the repository for ``target``."""
-        found = self._cached(f"findings {target!r}", lambda: self._check(target))
-        errors, warnings = ([finding_of(row) for row in found[key]] for key in ("errors", "warnings"))
-        return CheckedFindings(tuple(errors), tuple(warnings))
+    def check(self, target: Target | None = None) -> Report:
+        """Return the errors of the repository for ``target`` that packing does not fix, and the warnings."""
+        rows = self._cached(f"findings {target!r}", lambda: as_json(self._check(target)))
+        return Report(str(self.repository.path), tuple(map(finding_of, rows)))
 
     def _identify(self) -> dict[str, tuple[str, int]]:
         found = identify(self.repository, self.top_level)
@@ -103,10 +94,9 @@ class CachedRepository:
         names = self.repository.closure(model_name)
         return (model_name, *(name for name in names if name != model_name))
 
-    def _check(self, target: Target | None) -> dict[str, Any]:
+    def _check(self, target: Target | None) -> list[Finding]:
         report = self.repository.check(target)
-        errors = self.repository.errors_after_packing(report)
-        return {"errors": as_json(errors), "warnings": as_json(report.warnings)}
+        return [*self.repository.errors_after_packing(report), *report.warnings]
 
     def _cached(self, question: str, compute: Callable[[], Any]) -> Any:
         return self._answers.answer(self._asked(question), compute)

@@ -226,11 +226,7 @@ class ModelRepository:
 
     @rare_collections()
     def check(
-        self,
-        target: Target | None = None,
-        *,
-        is_packed: bool = True,
-        is_archive: bool = False,
+        self, target: Target | None = None, *, is_packed: bool = True, is_archive: bool = False
     ) -> Report:
         """Return every finding for the place that ``target`` describes. No model code runs.
 

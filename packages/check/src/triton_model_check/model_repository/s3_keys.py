@@ -8,12 +8,7 @@ import re
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-__all__ = [
-    "archive_pattern",
-    "check_folder_prefix",
-    "check_model_name",
-    "pattern_owner",
-]
+__all__ = ["archive_pattern", "check_folder_prefix", "check_model_name", "pattern_owner"]
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 512

@@ -124,10 +124,7 @@ def print_gitlab(results: Sequence[Result]) -> None:
 def _issue(each: Shown) -> dict[str, Any]:
     (_, line, column, end_line, end_column), found = each.place, each.finding
     identity = repr((found.code, found.path, found.message, each.file, each.line_hash, column))
-    positions = {
-        "begin": {"line": line, "column": column},
-        "end": {"line": end_line, "column": end_column},
-    }
+    positions = {"begin": {"line": line, "column": column}, "end": {"line": end_line, "column": end_column}}
     return {
         "check_name": found.code,
         "description": each.message,

@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from constructs_triton_core.findings import Finding, Fix, Place, Severity
+from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
@@ -58,14 +58,14 @@ class Result:
         """Return the result with paths from the working folder in place of the checked one."""
         root, report = os.path.relpath(self.name).replace(os.sep, "/"), self.report
 
-        def moved(finding: Finding) -> Finding:
-            path, place = posixpath.normpath(f"{root}/{finding.path}"), finding.place
-            if place is not None:
-                place = place._replace(file=posixpath.normpath(f"{root}/{place.file}"))
-            fix = finding.fix and Fix(
-                finding.fix.is_safe, tuple(each._replace(path=path) for each in finding.fix.edits)
-            )
-            return replace(finding, path=path, place=place, fix=fix)
+        def here(path: str) -> str:
+            return posixpath.normpath(f"{root}/{path}")
+
+        def moved(found: Finding) -> Finding:
+            place = found.place and found.place._replace(file=here(found.place.file))
+            edits = (each._replace(path=here(each.path)) for each in (found.fix.edits if found.fix else ()))
+            fix = found.fix and found.fix._replace(edits=tuple(edits))
+            return replace(found, path=here(found.path), place=place, fix=fix)
 
         findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
         return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)

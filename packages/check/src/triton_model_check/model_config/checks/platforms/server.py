@@ -17,6 +17,7 @@ from triton_model_check.model_config.target import ALL_MODELS, SERVERS, Platform
 from triton_model_check.model_config.text import decode, read_text_fault
 
 _MIB = 2**20
+_OF_CHECKOUTS = {".git", ".github"}
 _SMALL_SINCE = "23.09"
 _server_rule = partial(rule, platforms=SERVERS)
 
@@ -72,15 +73,16 @@ def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
 def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
     """Every folder of the repository is a model, also each hidden one.
 
-    At its start, the server loads all folders as models, also ``docs``, ``.git`` or ``lost+found``, and ends
-    if one does not load. Files beside the models do no harm. The rule skips a server that loads only the
-    models of ``--load-model``, and what packing leaves out.
+    At its start, the server loads all folders as models, also ``docs``, ``..data`` or ``lost+found``, and
+    ends if one does not load. Files beside the models do no harm. The rule skips a server that loads only
+    the models of ``--load-model``, what packing leaves out, and ``.git`` and ``.github``: a checkout has
+    them, and what is deployed from it usually has not.
     """
     if context.is_packed or context.root is not None or not context.folders:
         return  # layout-folder-is-model and layout-no-model report the others
     if ALL_MODELS not in (context.target.load_models or ALL_MODELS):
         return
-    for name in sorted(context.others):
+    for name in sorted(context.others.keys() - _OF_CHECKOUTS):
         message = f'Could not determine backend for model "{name}"'
         if "." in name:  # what follows the dot is the backend
             message = f'at least one version must be available under the version policy of model "{name}"'
