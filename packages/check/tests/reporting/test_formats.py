@@ -187,7 +187,8 @@ def test_paths_of_several_folders_count_from_the_working_folder() -> None:
     place = Place("n/config.pbtxt", 1, 1, 1, 2)
     found = Finding("code", Severity.ERROR, "m/config.pbtxt", "wrong", place=place, fix=fix)
     (moved,) = Result(Report("models", (found,))).from_working_folder().report.findings
-    assert moved.fix is not None and moved.place is not None
+    assert moved.fix is not None
+    assert moved.place is not None
     assert (moved.path, moved.place.file) == ("models/m/config.pbtxt", "models/n/config.pbtxt")
     assert [each.path for each in moved.fix.edits] == ["models/m/1/model.py", "models/n/config.pbtxt"]
 
