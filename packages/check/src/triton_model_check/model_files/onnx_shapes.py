@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,6 +24,7 @@ _LARGEST_KEPT_BYTES = 1024
 _LARGEST_TABLE_BYTES = 64 << 10
 _SMALL_FILE_BYTES = 256 << 10
 _LARGEST_SKELETON_BYTES = 32 << 20
+_LARGEST_REMEMBERED_BYTES = 1 << 20
 _MOST_MESSAGES_DEEP = 100
 # What the process may take: ten times what a graph of 57,000 operators needs.
 _SECONDS, _SECONDS_PER_MIB = 1, 1
@@ -81,7 +82,8 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
         request = cpu_release.encode() + b"\n" + content
-        answer = json.loads(_process.call(request, seconds=seconds, memory_bytes=memory_bytes))
+        ask = _answer if len(request) <= _LARGEST_REMEMBERED_BYTES else _answer.__wrapped__
+        answer = json.loads(ask(request, seconds, memory_bytes))
     except (OverBudgetError, OSError) as error:
         note_limit()
         return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
@@ -96,6 +98,11 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         answer.get("unclear", ()),
         f"{_NOT_CHECKED}: {reason}" if reason else "",
     )
+
+
+@lru_cache(maxsize=16)  # many models of a repository often have the same graph, with other weights
+def _answer(request: bytes, seconds: float, memory_bytes: int) -> bytes:
+    return _process.call(request, seconds=seconds, memory_bytes=memory_bytes)
 
 
 @cache  # find_spec looks into every folder of sys.path
