@@ -120,7 +120,7 @@ def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: A
     """Quotes and brackets of names are written as character codes, in a Markdown block if asked for."""
     path = tmp_path / "Shop.template.json"
     path.write_text(json.dumps(TEMPLATE))
-    assert main(["project", "graph", str(path), "--markdown"]) == 0
+    assert main(["graph", str(path), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0], lines[1], lines[-1]) == ("```mermaid", "flowchart LR", "```")
     assert any('"res#34;net#93;<br>triton:26.05"' in line for line in lines)
@@ -130,7 +130,7 @@ def test_app_without_endpoints_is_an_error(tmp_path: Path, capsys: Any) -> None:
     """There is nothing to draw, and the error says where."""
     path = tmp_path / "Shop.template.json"
     path.write_text('{"Resources": {}}')
-    assert main(["project", "graph", str(path)]) == 2
+    assert main(["graph", str(path)]) == 2
     assert 'no endpoint in the stacks "Shop"' in capsys.readouterr().err
 
 

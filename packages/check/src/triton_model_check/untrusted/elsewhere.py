@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 _noted: set[str] = set()
-_LIMIT = ""  # a limit on time or memory: what a process needs differs from run to run
+_limits = 0
 
 
 def note_path(path: str, written: str) -> None:
@@ -16,8 +16,14 @@ def note_path(path: str, written: str) -> None:
 
 
 def note_limit() -> None:
-    """Note that something exceeded a limit on time or memory."""
-    _noted.add(_LIMIT)
+    """Note that something exceeded a limit on time or memory: what it needs differs from run to run."""
+    global _limits  # noqa: PLW0603 - one for the process, as the limits are
+    _limits += 1
+
+
+def limits_exceeded() -> int:
+    """How often something exceeded a limit so far."""
+    return _limits
 
 
 def looked_elsewhere(directory: str) -> bool:
@@ -28,4 +34,4 @@ def looked_elsewhere(directory: str) -> bool:
     places = (
         place for each in own for place in (os.path.normpath(Path.cwd() / each), os.path.realpath(each))
     )
-    return _LIMIT in _noted or not all(place.startswith(inside) for place in places)
+    return not all(place.startswith(inside) for place in places)

@@ -20,7 +20,7 @@ from triton_model_check import __version__
 from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.kept.folder_state import folder_state
 from triton_model_check.model_repository.kept.report_cache import ReportCache
-from triton_model_check.untrusted.elsewhere import looked_elsewhere
+from triton_model_check.untrusted.elsewhere import limits_exceeded, looked_elsewhere
 from triton_model_check.untrusted.rare_collections import rare_collections
 from triton_model_check.untrusted.tar_reader import UNPACK_BYTES_VARIABLE
 
@@ -34,7 +34,7 @@ class KeptAnswers:
 
     def __init__(self, directory: str | os.PathLike[str], *, without: Collection[str] = ()) -> None:
         self._directory, self._without = os.fspath(directory), without
-        self._begun_ns = time.time_ns()
+        self._begun_ns, self._limits = time.time_ns(), limits_exceeded()
         self._before = folder_state(self._directory, without=without)
         self._cache = ReportCache(cache_directory())
         self._new: dict[str, Any] = {}
@@ -52,11 +52,16 @@ class KeptAnswers:
         if known is None:
             with rare_collections():
                 known = self._new[question] = compute()
-        if is_last and self._new and not looked_elsewhere(self._directory) and self._is_unchanged():
+        if is_last and self._new and self._can_be_kept():
             for each, value in self._new.items():
                 self._cache.add(self._key(each), value)
             self._new = {}
         return known
+
+    def _can_be_kept(self) -> bool:
+        """Whether what was computed depends on nothing but the files, and they are as before."""
+        depends = limits_exceeded() > self._limits or looked_elsewhere(self._directory)
+        return not depends and self._is_unchanged()
 
     def _is_unchanged(self) -> bool:
         """Whether nothing has changed since this was created. A change that times may not show is read."""
