@@ -144,7 +144,7 @@ CASES = (
     # check, config and pack
     Case("chek models", output="0 errors"),
     Case("check models --taget server", output="0 errors"),
-    Case("check models --target kubernets", output="0 errors"),
+    Case("check models --target kubernetis", output="0 errors"),
     Case("check models --instance-type ml.g5.xlarg", output="0 errors"),
     Case("check models --image-version 26.5", output="0 errors"),
     Case("check models --taget docker", output="0 errors", program="triton-model-check"),
