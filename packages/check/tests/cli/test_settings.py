@@ -77,7 +77,7 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('taget = "server"', ':1: taget: unknown key; did you mean "target"'),
+        ('tarxget = "server"', ':1: tarxget: unknown key; did you mean "target"'),
         ('target = "k8s"', ':1: target: must be a target, got "k8s"; use one of "server"'),
         ("target = 1", ':1: target: must be a string, got 1; write target = "kubernetes"'),
         ('gpus = "1"', ':1: gpus: must be a whole number, got "1"; write gpus = 1'),
