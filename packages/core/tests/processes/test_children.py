@@ -25,7 +25,8 @@ from constructs_triton_core.processes.children import (
 )
 
 SHELL = ["/bin/sh", "-c"]
-# A parent that starts a child of a child, prints their IDs, and waits.
+# A parent that starts a child of a child, prints their IDs, and waits. A tool gives its ID late: until its
+# parent has told the keeper of it, nothing ends it with a parent that is killed.
 PARENT = """
 import asyncio, sys, time
 from constructs_triton_core.processes.async_children import start_child
@@ -35,7 +36,7 @@ if sys.argv[1] == "Child":
     print(Child(command, environment={}, stdout=PIPE).stdout.readline().decode(), flush=True)
     time.sleep(100)
 elif sys.argv[1] == "run_child":
-    run_child([*command[:2], f"echo $$ > {sys.argv[2]}; sleep 100"], seconds=None)
+    run_child([*command[:2], f"sleep 1; echo $$ > {sys.argv[2]}; sleep 100"], seconds=None)
 else:
     async def start():
         child = await start_child(command, environment={}, stdout=PIPE)
