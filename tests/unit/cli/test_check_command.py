@@ -14,6 +14,7 @@ from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import server_check
+from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -249,6 +250,26 @@ def test_endpoint_is_derived_from_the_folder(
     """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
     main(["check", str(write(files, tmp_path / "models")), *options])
     assert capsys.readouterr().out.splitlines()[-1] == summary
+
+
+def test_an_error_of_every_endpoint_is_found_without_a_check_for_each_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broken file among many models takes two checks, and not one for each model."""
+    files = {f"m{number}/config.pbtxt": f'backend: "python"\n{IO}' for number in range(9)}
+    files |= {f"m{number}/1/model.py": CLASS for number in range(9)}
+    write({**files, "m4/config.pbtxt": "backend = 1"}, tmp_path)
+    asked: list[object] = []
+    check = ModelRepository.check
+
+    def counted(self: ModelRepository, *given: Any, **options: Any) -> Report:
+        asked.append(given)
+        return check(self, *given, **options)
+
+    monkeypatch.setattr(ModelRepository, "check", counted)
+    assert main(["check", str(tmp_path)]) == 1
+    assert "1 error" in capsys.readouterr().out
+    assert len(asked) == 2
 
 
 def test_ignored_finding_of_several_endpoints_is_counted_once(
