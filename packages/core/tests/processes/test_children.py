@@ -26,7 +26,7 @@ from constructs_triton_core.processes.children import (
 
 SHELL = ["/bin/sh", "-c"]
 # A parent that starts a child of a child, prints their IDs, and waits. A tool gives its ID late: until its
-# parent has told the keeper of it, nothing ends it with a parent that is killed.
+# parent has written the ID to the keeper, nothing ends it with a parent that is killed.
 PARENT = """
 import asyncio, sys, time
 from constructs_triton_core.processes.async_children import start_child
