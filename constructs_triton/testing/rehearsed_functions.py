@@ -1,34 +1,76 @@
-"""Lets ``cdk_rehearse`` run the deploy-time functions of this library; see its ``ConstructLibrary``."""
+"""Lets ``cdk_rehearse`` run the deploy-time functions of this library; see its ``ConstructLibrary``.
+
+Properties may come from another version of this library, so that none of them is required.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
-from constructs_triton_functions.model_sync.properties import SyncProperties
+from constructs_triton_functions.scaling_guard import TARGET_TYPE
 
-__all__ = ["CODE_DIRECTORY", "CODE_FOLDER", "buckets_of", "sources_of"]
+__all__ = [
+    "CODE_DIRECTORY",
+    "CODE_FOLDER",
+    "RELEASED_FUNCTIONS",
+    "buckets_of",
+    "places_of",
+    "sources_of",
+    "targets_of",
+]
+
+_RELEASES = files(__package__).joinpath("released_functions.json")
+
+RELEASED_FUNCTIONS: Mapping[str, str] = {
+    digest: handler
+    for functions in json.loads(_RELEASES.read_text(encoding="utf-8")).values()
+    for handler, digest in functions.items()
+}
+"""The handler of each function of a release, by the digest of its code. ``dev/record_release.py`` adds them."""
 
 
 def buckets_of(resource_type: str, properties: Mapping[str, Any]) -> Collection[str]:
     """Return the buckets from and to which a resource copies models."""
-    if resource_type not in (RESOURCE_TYPE, FILES_RESOURCE_TYPE):
-        return ()
-    wanted = SyncProperties.from_cloudformation(properties)
-    return (wanted.destination_bucket, *wanted.given_buckets)
+    found = [place for place, _ in places_of(resource_type, properties)]
+    return [*found, *_given_buckets(properties)] if found else ()
 
 
 def sources_of(
     resource_type: str, properties: Mapping[str, Any], read: Callable[[str, str], bytes | None]
 ) -> Iterator[tuple[str, str]]:
     """Yield bucket and key of the archives of the list that are in buckets of the user."""
-    if resource_type != RESOURCE_TYPE:
+    given = _given_buckets(properties)
+    if resource_type != RESOURCE_TYPE or not given:
         return
-    wanted = SyncProperties.from_cloudformation(properties)
-    content = read(wanted.source_bucket, wanted.manifest_key) if wanted.given_buckets else None
-    for archive in Manifest.from_json(content).archives if content is not None else ():
+    bucket, key = (properties.get(name) for name in ("SourceBucket", "ManifestKey"))
+    content = read(bucket, key) if bucket and key else None
+    try:
+        archives = Manifest.from_json(content).archives if content is not None else ()
+    except ValueError:  # a list of another version
+        return
+    for archive in archives:
         if archive.given_bucket is not None:
-            yield wanted.given_buckets[archive.given_bucket], archive.source_key
+            yield given[archive.given_bucket], archive.source_key
+
+
+def places_of(resource_type: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the bucket and the prefix to which a resource copies models."""
+    bucket = properties.get("DestinationBucket")
+    if resource_type in (RESOURCE_TYPE, FILES_RESOURCE_TYPE) and bucket:
+        yield bucket, properties.get("DestinationPrefix", "")
+
+
+def targets_of(resource_type: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the variant that a resource of the scaling guard registers, and its maximum of instances."""
+    if resource_type == TARGET_TYPE and "ResourceId" in properties and "MaxCapacity" in properties:
+        yield properties["ResourceId"], int(properties["MaxCapacity"])
+
+
+def _given_buckets(properties: Mapping[str, Any]) -> list[str]:
+    return list(properties.get("GivenBuckets") or ())

@@ -1,8 +1,8 @@
 """Construct libraries whose deploy-time functions run in the simulated account.
 
 A library names a module with the members of ``ConstructLibrary`` in the entry-point group
-``cdk_rehearse.libraries``. Without it, its custom resources are taken as created. Its functions are
-recognized by the digest of their code.
+``cdk_rehearse.libraries``. Without it, its custom resources are taken as created. Its functions, and those
+of its releases, are recognized by the digest of their code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +30,10 @@ class ConstructLibrary(Protocol):
     def CODE_FOLDER(self) -> str:  # noqa: N802 - a constant of a module
         """Its folder, the top-level package in AWS; each folder in it with ``handler.py`` is a function."""
 
+    @property
+    def RELEASED_FUNCTIONS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of a module
+        """The handler of each function of a release, by the digest of its code as :func:`function_digests`."""
+
     def buckets_of(self, resource_type: str, properties: Mapping[str, Any]) -> Collection[str]:
         """The buckets that a custom resource uses; none for the types of others."""
 
@@ -40,6 +44,12 @@ class ConstructLibrary(Protocol):
 
         ``read`` returns the content of a bucket's object, or ``None`` if there is none.
         """
+
+    def places_of(self, resource_type: str, properties: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Where a custom resource places objects, as bucket and prefix; properties may be of any version."""
+
+    def targets_of(self, resource_type: str, properties: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+        """What a custom resource registers for scaling, as resource ID and maximum; properties as above."""
 
 
 @cache
@@ -70,19 +80,27 @@ def library_handler(archive: bytes) -> str | None:
 @cache
 def _handlers() -> dict[str, str]:
     """The handler of each function by the digest of its code."""
-    return {digest: handler for each in construct_libraries() for digest, handler in _handlers_of(each)}
+    found: dict[str, str] = {}
+    for each in construct_libraries():
+        found |= {**each.RELEASED_FUNCTIONS, **function_digests(each.CODE_DIRECTORY / each.CODE_FOLDER)}
+    return found
 
 
-def _handlers_of(library: ConstructLibrary) -> Iterator[tuple[str, str]]:
-    root = library.CODE_DIRECTORY / library.CODE_FOLDER
+def is_named_as_library(handler: str) -> bool:
+    """Whether a handler has the name of a library's function, in a top-level package of any name."""
+    return handler.partition(".")[2] in {each.partition(".")[2] for each in _handlers().values()}
+
+
+def function_digests(root: Path) -> dict[str, str]:
+    """Return the handler of each function in a library's folder, by the digest of its code."""
+    found = {}
     shared = list(root.glob("*.py"))
     for folder in root.iterdir():
         if (folder / "handler.py").exists():
             files = [*shared, *folder.glob("*.py")]
-            members = (
-                (path.relative_to(library.CODE_DIRECTORY).as_posix(), path.read_bytes()) for path in files
-            )
-            yield _digest(members), f"{library.CODE_FOLDER}.{folder.name}.handler.handler"
+            members = ((path.relative_to(root.parent).as_posix(), path.read_bytes()) for path in files)
+            found[_digest(members)] = f"{root.name}.{folder.name}.handler.handler"
+    return found
 
 
 def _digest(files: Iterable[tuple[str, bytes]]) -> str:

@@ -111,6 +111,23 @@ def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str,
                 api.client("s3").put_object(Bucket=bucket, Key=key, Body=b"")
 
 
+def is_placed(api: ServiceApi, bucket: str, prefix: str) -> bool:
+    """Return whether a library's function that does not run would place objects there."""
+    return any(
+        bucket == place and prefix.startswith(above)
+        for library in construct_libraries()
+        for each in list(api.opaque.values())
+        for place, above in library.places_of(*each)
+    )
+
+
+def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
+    """Yield the maximum of each scalable target that a library's function would register."""
+    for library in construct_libraries():
+        for each in api.opaque.values():
+            yield from (highest for name, highest in library.targets_of(*each) if name == resource_id)
+
+
 def _assume_bucket(api: ServiceApi, name: str) -> None:
     if name not in s3_backends[api.account]["aws"].buckets and is_assumed_bucket(api, name):
         api.assumed.add(("bucket", name))

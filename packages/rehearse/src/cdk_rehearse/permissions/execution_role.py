@@ -11,13 +11,15 @@ from typing import Any
 from moto.iam.exceptions import NotFoundException
 
 from ..errors import StackError
-from ..existing import is_assumed_bucket, is_assumed_role
+from ..existing import is_assumed_bucket, is_assumed_role, is_placed
 from ..services.service_api import ServiceApi
 from .access import Access, RoleCredentials
 from .policy import Decision
 from .s3_needs import services_of_s3
 
 _IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
+_PLACED = "rehearsed.tar.gz"
+"""An object that a function which does not run would place."""
 _PULL = ("BatchCheckLayerAvailability", "BatchGetImage", "GetDownloadUrlForLayer")
 
 
@@ -106,7 +108,8 @@ class ExecutionRoleCheck:
 
     def _keys(self, bucket: str, prefix: str) -> list[str]:
         found = self.access.s3_needs.bucket(bucket)
-        return [] if found is None else [key for key in found.keys if key.startswith(prefix)]
+        keys = [] if found is None else [key for key in found.keys if key.startswith(prefix)]
+        return keys or [f"{prefix}{_PLACED}"] * is_placed(self.api, bucket, prefix)
 
     def _expect_image(self, role: str, image: str) -> None:
         for action, resource in _pull_needs(image):
@@ -133,9 +136,11 @@ class ExecutionRoleCheck:
             self._expect(role_arn, "s3:ListBucket", arn, url, {"s3:prefix": key})
             return
         self._expect(role_arn, "s3:GetObject", f"{arn}/{key}", url, {})
-        if self.access.s3_needs.object(f"{arn}/{key}") is None and not is_assumed:
-            raise PermissionError(f"Could not access model data at {url}: 404")
         encryption_key = self.access.s3_needs.key_of(f"{arn}/{key}")
+        if self.access.s3_needs.object(f"{arn}/{key}") is None and not is_assumed:
+            if not is_placed(self.api, bucket, key):
+                raise PermissionError(f"Could not access model data at {url}: 404")
+            encryption_key = self.access.s3_needs.default_key(bucket)
         if encryption_key is not None:
             for service in services_of_s3(self.api.region):
                 self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})

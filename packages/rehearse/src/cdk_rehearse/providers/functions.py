@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..construct_libraries import library_handler
+from ..construct_libraries import is_named_as_library, library_handler
 from ..custom_resources.functions import Answers
 from ..errors import NotSimulatedError, StackError
 from ..existing import assume_role, assume_sources
@@ -19,6 +19,7 @@ from .provider import Deployed, Physical, Provider, Request, ResourceFailedError
 
 _POLL_SECONDS = 0.005
 _DEFAULT_TIMEOUT_SECONDS = 3600
+_OTHER_VERSION = "functions of another version of the library, whose results are assumed"
 
 
 class Function(Provider):
@@ -66,6 +67,8 @@ class Function(Provider):
             raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
         found = self.api.call("s3", "GetObject", Bucket=code["S3Bucket"], Key=code["S3Key"])
         if library_handler(found["Body"].read()) is None:
+            if is_named_as_library(str(request.properties.get("Handler"))):
+                self.api.note_not_simulated(_OTHER_VERSION, request.stack_name, request.logical_id)
             raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
 
 

@@ -25,16 +25,21 @@ class OpaqueResource(Provider):
 
     def create(self, request: Request) -> Physical:
         self.api.note_not_simulated(request.type, request.stack_name, request.logical_id)
+        self._remember(request)
         given = request.properties.get(self.name_property or "")
         tail = f"{request.stack_name}-{request.logical_id}-{secrets.token_hex(4)}"
         return self._physical(str(given) if given else self._identifier(request, tail), request, tail)
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        self._remember(request)
         tail = str(getattr(current.physical.attributes, "resource", current.physical.id))
         return self._physical(current.physical.id, request, tail)
 
     def delete(self, current: Deployed) -> None:
-        """Delete nothing."""
+        self.api.opaque.pop((current.request.stack_name, current.request.logical_id), None)
+
+    def _remember(self, request: Request) -> None:
+        self.api.opaque[request.stack_name, request.logical_id] = request.type, request.properties
 
     def _identifier(self, request: Request, tail: str) -> str:
         identifier = self._schema.generated_identifier
@@ -73,5 +78,5 @@ class Tolerant(Provider):
             return current.physical
 
     def delete(self, current: Deployed) -> None:
-        if current.physical.is_simulated:
-            self._provider.delete(current)
+        simulated = current.physical.is_simulated
+        (self._provider if simulated else OpaqueResource(self.api, current.request.type)).delete(current)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -61,6 +62,8 @@ class ServiceApi:
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
     """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
+    opaque: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Type and properties of the resources that are not simulated, by stack and logical ID."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:

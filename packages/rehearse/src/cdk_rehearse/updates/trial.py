@@ -18,6 +18,7 @@ from constructs_triton_core.errors import InvalidValueError
 from ..account import REGION, SimulatedAccount
 from ..behaviour import Behaviour
 from ..errors import FAILURES
+from ..existing import assumed_maxima
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
@@ -175,7 +176,8 @@ class Trial:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(
             ServiceNamespace="sagemaker", ResourceIds=[resource_id]
         )["ScalableTargets"]
-        return max((each["MaxCapacity"] for each in targets), default=None)
+        assumed = assumed_maxima(self.account.api, resource_id)
+        return max((*(each["MaxCapacity"] for each in targets), *assumed), default=None)
 
 
 @contextmanager
