@@ -7,6 +7,7 @@ has, and runs its smallest use. Installs them over the wheels from before there 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -38,6 +39,8 @@ INSTALLERS = (
     "packages/check/action/action.yml",
     "docs/checker/automation.md",
 )
+#: The digests of the deploy-time functions of each release.
+RELEASED_FUNCTIONS = "constructs_triton/testing/released_functions.json"
 _CHECKER = re.compile(r"\btriton-model-check==([\w.+!-]+)")
 
 
@@ -95,7 +98,13 @@ def version_problems(project: Path) -> Iterator[str]:
             yield f"{file}: must install triton-model-check=={version}"
     released, _, development = version.partition(".dev")
     wanted = "(unreleased)" if development else "with the date of the release"
-    heading = re.search(r"^## (\S+)(.*)", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changelog = (project / "CHANGELOG.md").read_text()
+    recorded = json.loads((project / RELEASED_FUNCTIONS).read_text())
+    for earlier in re.findall(r"^## (\S+) (?!\(unreleased\))", changelog, re.MULTILINE):
+        if earlier not in (version, *recorded):
+            fix = f"run python dev/record_release.py {earlier}"
+            yield f"{RELEASED_FUNCTIONS}: must have release {earlier}; {fix}"
+    heading = re.search(r"^## (\S+)(.*)", changelog, re.MULTILINE)
     if heading is None or heading[1] != released or bool(development) != ("(unreleased)" in heading[2]):
         found = repr(heading[0]) if heading else "none"
         yield f"CHANGELOG.md: the first version must be {released} {wanted}, got {found}"

@@ -32,7 +32,7 @@ RELEASED_FUNCTIONS: Mapping[str, str] = {
     for functions in json.loads(_RELEASES.read_text(encoding="utf-8")).values()
     for handler, digest in functions.items()
 }
-"""The handler of each function of a release, by the digest of its code. ``dev/record_release.py`` adds them."""
+"""The handler of each function of a release, by the digest of its code."""
 
 
 def buckets_of(resource_type: str, properties: Mapping[str, Any]) -> Collection[str]:

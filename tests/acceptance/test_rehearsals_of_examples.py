@@ -1,4 +1,4 @@
-"""Calm rehearsals of changes of app.py and of every example, compared with ``cdk diff``."""
+"""app.py and every example: calm rehearsals, compared with ``cdk diff``, and the last release."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from app_changes import changed
 from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
 from programs import PROJECT, synthesize_app
+from record_release import RECORD, record_of, unexplained
 
 from cdk_rehearse import rehearse
 from cdk_rehearse.updates.report import Rehearsal
@@ -51,6 +52,8 @@ LARGER = {
     "4xlarge": "8xlarge",
     "12xlarge": "24xlarge",
 }
+RELEASE = json.loads(RECORD.read_text(encoding="utf-8"))
+CHANGELOG = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
 _CHANGE = re.compile(r"^\[[-+~]\] \S+::\S+ (.*)$", re.MULTILINE)
 
 
@@ -79,6 +82,18 @@ def higher_maximum(text: str) -> str:
     """Two more instances or copies at most, in an app or in a template."""
     name = r'(max_capacity=|max_instance_count=|"MaxCapacity": |"MaxInstanceCount": )'
     return re.sub(rf"{name}(\d+)", lambda found: f"{found[1]}{int(found[2]) + 2}", text)
+
+
+@pytest.mark.parametrize("name", sorted({*APPS, *RELEASE["apps"]}))
+def test_every_change_since_the_last_release_is_explained(name: str, versions: tuple[Path, Path]) -> None:
+    """No logical ID, endpoint, configuration, component, model or upload changes unless a line says so.
+
+    If this fails, add the line that the error shows to CHANGELOG.md, with the reason. If it only comes from
+    an edit of the app itself, add its numbers and the reason to ``edited`` of last_release.json.
+    """
+    app = project_apps(PROJECT).get(name)
+    after = None if app is None else record_of(Assembly(versions[0] / name), app)
+    assert not (missing := unexplained(RELEASE, name, after, CHANGELOG)), missing
 
 
 @pytest.mark.parametrize("name", APPS)

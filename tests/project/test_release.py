@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import set_version
 from members import members_of, own_requirements, written_versions
+from record_release import Record, unexplained
 from release_check import (
     INSTALLERS,
+    RELEASED_FUNCTIONS,
     REQUIREMENTS,
     distribution_problems,
     missing_distributions,
@@ -30,7 +32,7 @@ METADATA = "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nL
 
 
 def copy_to(folder: Path) -> Path:
-    for name in FILES:
+    for name in (*FILES, RELEASED_FUNCTIONS):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, folder / name)
     return folder
@@ -159,3 +161,55 @@ def test_open_points_are_in_the_list_of_the_owner() -> None:
     for point in open_points(PROJECT):
         file = point.partition(":")[0].rpartition("/")[2]
         assert f"`{file}`" in section
+
+
+def test_earlier_release_must_be_recorded(tmp_path: Path) -> None:
+    """A release whose functions nobody recorded could not be rehearsed as OLD."""
+    project = copy_to(tmp_path)
+    path = project / "CHANGELOG.md"
+    path.write_text(path.read_text() + "\n## 0.0.9 (2026-10-01)\n")
+    assert any("must have release 0.0.9" in each for each in version_problems(project))
+
+
+def app_record(*resources: str, model: str = "1", upload: str = "a", sources: str = "s") -> Record:
+    """The record of an app with these log groups and a model."""
+    types = {"AWS::Logs::LogGroup": list(resources), "AWS::SageMaker::Model": ["S/Model"]}
+    properties = {"S/Model": model}
+    return {"sources": sources, "resources": types, "properties": properties, "uploads": [upload]}
+
+
+@pytest.mark.parametrize(
+    ("after", "numbers"),
+    [
+        (app_record("S/A"), ""),
+        (app_record("S/A", "S/B"), "1 logical id created"),
+        (app_record("S/B"), "1 logical id created, 1 logical id deleted"),
+        (app_record("S/A", model="2", upload="b"), "1 model changed, 1 file uploaded again"),
+        (None, "removed"),
+    ],
+)
+def test_change_since_a_release_needs_a_line_with_its_numbers_and_a_reason(
+    after: Record | None, numbers: str
+) -> None:
+    """Neither other numbers, nor another app, nor a line without a reason explains a change."""
+    record = {"release": "0.1.0", "edited": {}, "apps": {"kms": app_record("S/A")}}
+    line = f"- `kms` since 0.1.0: {numbers}."
+    lines = (
+        "",
+        line,
+        f"{line} Why.",
+        f"{line.replace('kms', 'vpc')} Why.",
+        "- `kms` since 0.1.0: 3 files. Why.",
+    )
+    explained = [each for each in lines if not unexplained(record, "kms", after, each)]
+    assert explained == ([f"{line} Why."] if numbers else [lines[0], lines[1], lines[3]])
+
+
+def test_edit_of_an_app_explains_its_own_changes_only() -> None:
+    """An entry of the record counts only if the app's Python files changed and the numbers are right."""
+    entry = {"differences": "1 model changed", "reason": "It has another model."}
+    record = {"release": "0.1.0", "edited": {"kms": entry}, "apps": {"kms": app_record("S/A")}}
+    edited = app_record("S/A", model="2", sources="t")
+    assert unexplained(record, "kms", edited, "") == ""
+    assert unexplained(record, "kms", app_record("S/A", model="2"), "") != ""
+    assert unexplained(record, "kms", app_record("S/A", "S/B", model="2", sources="t"), "") != ""

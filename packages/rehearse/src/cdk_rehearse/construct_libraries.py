@@ -32,7 +32,7 @@ class ConstructLibrary(Protocol):
 
     @property
     def RELEASED_FUNCTIONS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of a module
-        """The handler of each function of a release, by the digest of its code as :func:`function_digests`."""
+        """The handler of each released function, by its digest as in :func:`function_digests`."""
 
     def buckets_of(self, resource_type: str, properties: Mapping[str, Any]) -> Collection[str]:
         """The buckets that a custom resource uses; none for the types of others."""
