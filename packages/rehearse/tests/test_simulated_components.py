@@ -228,7 +228,10 @@ ALONE = rolling("COPY_COUNT", 1)["One"]["Properties"]["DeploymentConfig"]
         (rolling("COPY_COUNT", 5), "is more than the 4 copies"),
         (rolling("CAPACITY_PERCENT", 60), "between 5% to 50%"),
         (with_four_copies(DeploymentConfig=ALONE), "requires RuntimeConfig or a Specification"),
-        (with_four_copies(InferenceComponentName="other"), "change the logical id too"),
+        (
+            with_four_copies(InferenceComponentName="other"),
+            "No source says what a change of Inference",
+        ),
         (LARGER, "InstanceType cannot change while inference components use the endpoint"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -251,7 +254,7 @@ def test_components_outlive_their_endpoint(aws: SimulatedAccount) -> None:
     assert described(aws, "kept")["InferenceComponentStatus"] == "InService"
     assert "in use by inference component kept" in refusal(sagemaker.delete_model, ModelName=model_name)
     again = deploy(aws, copy.deepcopy(resources))
-    assert "Cannot create already existing inference component kept" in again.reason
+    assert again.reason == f"One: kept already exists in stack {stack.id}"
 
 
 def pool(name: str, priority: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from constructs_triton_core.cloud_assembly.intrinsics import TemplateBudgetError
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["FAILURES", "ApiError", "NotSimulatedError", "StackError", "TemplateError"]
+__all__ = ["FAILURES", "ApiError", "InferredError", "NotSimulatedError", "StackError", "TemplateError"]
 
 
 class StackError(Exception):
@@ -14,6 +14,10 @@ class StackError(Exception):
 
 class NotSimulatedError(StackError):
     """A resource uses what this account does not simulate, or refers to a resource of another account."""
+
+
+class InferredError(StackError):
+    """A refusal that no document of AWS states."""
 
 
 FAILURES = (StackError, TemplateError, TemplateBudgetError)

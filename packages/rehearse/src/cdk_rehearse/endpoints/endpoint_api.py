@@ -61,7 +61,10 @@ def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
 
 def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> Any:
     wanted = json.loads(response.body)
-    _refuse_existing(response, wanted["EndpointName"])
+    for existing, endpoint in response.sagemaker_backend.endpoints.items():
+        # Names are unique without regard to case (API reference: CreateEndpoint).
+        if existing.lower() == wanted["EndpointName"].lower():
+            raise ValidationError(message=f'Cannot create already existing endpoint "{endpoint.arn}".')
     name = wanted["EndpointConfigName"]
     if name in response.sagemaker_backend.endpoint_configs:
         with refusing():
@@ -69,13 +72,6 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
     return original(response)
-
-
-def _refuse_existing(response: Any, name: str) -> None:
-    """Names of endpoints are unique without regard to case (API reference: CreateEndpoint)."""
-    for existing, endpoint in response.sagemaker_backend.endpoints.items():
-        if existing.lower() == name.lower():
-            raise ValidationError(message=f'Cannot create already existing endpoint "{endpoint.arn}".')
 
 
 def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> ActionResult:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moto.cloudwatch.models import cloudwatch_backends
+from moto.logs.models import logs_backends
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import sagemaker_backends
 
@@ -101,12 +102,25 @@ class Fleets:
             self._read(moment, component, "", model)
         self._count(moment)
 
+    def _create_log_group(self, user: str, model: str) -> None:
+        """Create the log group of what is in service, if its role may; it outlives the endpoint.
+
+        CloudFormation creates that of a template meanwhile, so this one comes at the end of an operation.
+        """
+        place = user.replace("inference component ", "InferenceComponents/")
+        group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
+        logs = logs_backends[self.api.account][self.api.region]
+        if group not in logs.groups and self._may_create(group, [model]):
+            logs.create_log_group(group, {})
+
     def _read(self, moment: Step, endpoint: str, config: str, model: str) -> None:
         try:
             described = self._described(model)
         except PermissionError as error:
             self.readings.append(Reading(moment, endpoint, config, model, model, str(error)))
             return
+        if moment.action == "end":
+            self._create_log_group(endpoint, model)
         for need in (*self.check.needs_at_start(described), *self.check.archive_needs(described)):
             self.readings.append(Reading(moment, endpoint, config, model, need.object, need.refusal()))
 
@@ -158,12 +172,14 @@ class Fleets:
 
     def end_logs(self, log_group: str, models: Iterable[str]) -> None:
         """Note whether the roles of these models may still create their log group, at its last event."""
-        api = self.api
-        arn = f"arn:aws:logs:{api.region}:{api.account}:log-group:{log_group}"
         self.late_log_groups.discard(log_group)
-        for role in {self.model(name).execution_role_arn for name in models}:
-            if self.check.access.allows(role, "logs:CreateLogGroup", arn, {}):
-                self.late_log_groups.add(log_group)
+        if self._may_create(log_group, models):
+            self.late_log_groups.add(log_group)
+
+    def _may_create(self, log_group: str, models: Iterable[str]) -> bool:
+        arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{log_group}"
+        roles = self._roles_of(models)
+        return any(self.check.access.allows(role, "logs:CreateLogGroup", arn, {}) for role in roles)
 
     def users_of_model(self, model_name: str) -> list[str]:
         """The endpoints and inference components that run a model."""
@@ -197,7 +213,7 @@ class Fleets:
 
     def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
         """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
-        self.expect_alarms_for(deployment, self._roles_of(config_name))
+        self.expect_alarms_for(deployment, self._roles_of(self.models_of(config_name)))
 
     def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
         """The same for these roles."""
@@ -216,8 +232,8 @@ class Fleets:
     def _backend(self) -> Any:
         return sagemaker_backends[self.api.account][self.api.region]
 
-    def _roles_of(self, config_name: str) -> set[str]:
-        return {self._backend._models[name].execution_role_arn for name in self.models_of(config_name)}
+    def _roles_of(self, models: Iterable[str]) -> set[str]:
+        return {self.model(name).execution_role_arn for name in models}
 
     def model(self, name: str) -> Any:
         """Return moto's model; raises ``PermissionError`` if there is none."""

@@ -21,14 +21,18 @@ class OpaqueResource(Provider):
     def __init__(self, api: ServiceApi, resource_type: str) -> None:
         super().__init__(api)
         self._schema = resource_schema(resource_type)
-        self.name_property = self._schema.name_property
+        names, _ = self._schema.identifying
+        is_generated = self._schema.generated_identifier or len(names) != 1
+        self.name_property = None if is_generated else names[0][0]
 
     def create(self, request: Request) -> Physical:
         self.api.note_not_simulated(request.type, request.stack_name, request.logical_id)
         self._remember(request)
         given = request.properties.get(self.name_property or "")
         tail = f"{request.stack_name}-{request.logical_id}-{secrets.token_hex(4)}"
-        return self._physical(str(given) if given else self._identifier(request, tail), request, tail)
+        name, api = self._schema.generated_identifier, self.api
+        physical_id = str(given or opaque_value(request.type, name, tail, api.account, api.region))
+        return self._physical(physical_id, request, tail)
 
     def update(self, current: Deployed, request: Request) -> Physical:
         self._remember(request)
@@ -40,10 +44,6 @@ class OpaqueResource(Provider):
 
     def _remember(self, request: Request) -> None:
         self.api.opaque[request.stack_name, request.logical_id] = request.type, request.properties
-
-    def _identifier(self, request: Request, tail: str) -> str:
-        identifier = self._schema.generated_identifier
-        return opaque_value(request.type, identifier, tail, self.api.account, self.api.region)
 
     def _physical(self, physical_id: str, request: Request, tail: str) -> Physical:
         names, generated = self._schema.attributes, self._schema.generated_identifier

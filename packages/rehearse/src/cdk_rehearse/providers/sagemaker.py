@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..errors import StackError
+from ..errors import InferredError, StackError
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, without
 
 
@@ -116,7 +116,7 @@ class InferenceComponent(_SageMakerProvider):
         found = self._wait(current.physical.id)
         for member in self._IDENTITY:
             if new.get(member, found[member]) != found[member]:
-                raise StackError(f"No source says what a change of {member} does; change the logical id too")
+                raise InferredError(f"No source says what a change of {member} does; change the logical id")
         self._retag(current, request)
         wanted = without(new, "Tags", *self._IDENTITY)
         if wanted != without(old, "Tags", *self._IDENTITY):

@@ -9,7 +9,7 @@ import importlib.util
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,23 @@ class ResourceSchema:
         """Properties that are attributes only: a template cannot set them."""
         return {path[0] for path in self._paths("readOnlyProperties") if len(path) == 1}
 
-    @property
-    def name_property(self) -> str | None:
-        """The property that contains the name of the resource, if a template can set it."""
-        identifier = self._paths("primaryIdentifier")
-        if len(identifier) != 1 or identifier[0][0] in self.read_only:
-            return None
-        return identifier[0][0]
+    @cached_property
+    def identifying(self) -> tuple[list[tuple[str, ...]], int]:
+        """The properties that identify a resource, and how many of them, from the first, must be given.
+
+        They are the primary identifier. If the service makes an ARN or URL of a name, they are this name,
+        ``QueueName`` of a queue or ``Name``, and what it is unique within.
+        """
+        identifier, created = self._paths("primaryIdentifier"), self._paths("createOnlyProperties")
+        settable = [path for path in identifier if path[0] not in self.read_only]
+        if len(settable) == len(identifier):
+            return settable, len(settable)
+        others = {path[0][-3:].upper() for path in identifier if path not in settable}
+        for name in ((f"{self.type.rpartition('::')[2]}Name",), ("Name",)):
+            if name in created and (others <= {"ARN", "URL"} or name in settable):
+                required = {(each,) for each in self.body.get("required", ())}
+                return [name, *sorted({*settable, *required.intersection(created)} - {name})], 1
+        return [], 0
 
     @property
     def generated_identifier(self) -> str:

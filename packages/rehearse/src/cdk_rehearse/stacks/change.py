@@ -19,7 +19,7 @@ from ..providers.provider import Deployed, Physical, Provider, Request, Resource
 from ..services.resource_schemas import resource_schema
 from ..steps import Step
 from .engine import Engine, failing
-from .exports import expect_kept
+from .exports import expect_exportable, expect_kept
 from .scope import resolve_references
 from .stack import Output, Stack
 
@@ -37,18 +37,7 @@ class _Operation:
     def carry_out(self, provider: Provider) -> Physical:
         if self.kind == "update" and self.current is not None:
             return provider.update(self.current, self.request)
-        if self.kind == "replace":
-            self._expect_free_name(provider)
         return provider.create(self.request)
-
-    def _expect_free_name(self, provider: Provider) -> None:
-        name = provider.name_property or ""
-        given = self.request.properties.get(name)
-        if given and self.current is not None and self.current.properties.get(name) == given:
-            raise StackError(
-                "CloudFormation cannot update a stack when a custom-named resource requires replacing. "
-                f"Rename {given} and update the stack again."
-            )
 
 
 @dataclass
@@ -67,6 +56,7 @@ class Change:
 
     def run(self, given: dict[str, str]) -> None:
         parameters = self.engine.check(self.stack, self.template, given)
+        self.engine.stacks.identifiers.add_linked_roles()
         behaviour = self.engine.behaviour
         places = deletion_order(self.stack.template, behaviour, "cleanup")
         self.stack.template, self.stack.given, self.stack.parameters = self.template, given, parameters
@@ -81,6 +71,7 @@ class Change:
         self.superseded.sort(key=lambda each: places.index(each[0].request.logical_id))
         outputs = self._outputs()
         expect_kept(self.engine.stacks, self.stack, outputs)
+        expect_exportable(self.engine.stacks, self.stack, outputs)
         self.stack.outputs = outputs
 
     def _evaluator(self) -> Evaluator:
@@ -128,10 +119,13 @@ class Change:
         status = "CREATE_IN_PROGRESS" if current is None else "UPDATE_IN_PROGRESS"
         self.stack.record(request.logical_id, request.type, physical_id, status)
         try:
+            if operation.kind != "update":
+                self.engine.stacks.identifiers.expect_free(request, current, self.engine.stacks.api)
             physical = self._carry_out_or_fail(operation)
         except ResourceFailedError as error:
             # The resource exists although it failed, so the rollback has to find it.
             failed = Deployed(request, error.physical)
+            self.engine.stacks.identifiers.add(failed, self.stack.id)
             self.stack.resources[request.logical_id] = failed
             self.created.append(failed)
             raise
@@ -163,6 +157,7 @@ class Change:
         deployed = Deployed(request, physical, resource.deletion_policy, resource.update_replace_policy)
         self.stack.resources[resource.logical_id] = deployed
         if current is None or current.physical.id != physical.id:
+            self.engine.stacks.identifiers.add(deployed, self.stack.id)
             self.created.append(deployed)
             if current is not None:
                 self.superseded.append((current, resource.update_replace_policy in RETAINING))
@@ -184,8 +179,6 @@ def _is_wanted(resource: Resource, evaluator: Evaluator) -> bool:
 
 
 def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
-    if current.request.type != request.type:
-        return True
     if is_custom(request.type):
         if current.properties["ServiceToken"] != request.properties["ServiceToken"]:
             raise StackError("Modifying service token is not allowed.")

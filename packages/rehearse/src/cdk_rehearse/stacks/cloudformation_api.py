@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from .stack import Stack, Stacks
 
 _Request = dict[str, Any]
 _Answer = dict[str, Any]
+_STACK_NAME = re.compile("[a-zA-Z][-a-zA-Z0-9]{0,127}|arn:.*")
 _NO_CHANGES = (
     "The submitted information didn't contain changes. Submit different information to create a change set."
 )
@@ -42,6 +44,8 @@ class CloudFormationApi:
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
         if not action[:1].isupper() or method is None:
             raise ApiError("InvalidAction", f"the action {action} is not simulated")
+        if not _STACK_NAME.fullmatch(name := request.get("StackName", "any")):
+            raise ApiError("ValidationError", f"stackName {name!r} must match {_STACK_NAME.pattern}")
         try:
             return method(request)
         except FAILURES as error:

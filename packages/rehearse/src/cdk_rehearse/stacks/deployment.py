@@ -187,6 +187,7 @@ class Deployer(Engine):
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
         request, physical_id = deployed.request, deployed.physical.id
+        self.stacks.identifiers.add(deployed, stack_id="")
         if retain:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_SKIPPED")
             return
@@ -197,6 +198,7 @@ class Deployer(Engine):
         except StackError as error:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))
             raise
+        self.stacks.identifiers.remove(deployed)
         stack.record(request.logical_id, request.type, physical_id, "DELETE_COMPLETE")
         self.inspect(Step("delete", request.logical_id))
 

@@ -16,6 +16,7 @@ from ..providers import Providers
 from ..services.service_api import ServiceApi
 from ..steps import Step, When
 from ..template_parsing import parse_template
+from .rules import refusals
 from .stack import Stack, Stacks
 
 
@@ -36,6 +37,8 @@ class Engine:
 
     def check(self, stack: Stack, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """Check what CloudFormation checks before it creates anything; returns the parameters' values."""
+        for reason in refusals(template, stack.resources):
+            raise TemplateError(reason)
         check_template(template)
         parameters = self.stacks.read_parameters(template, given)
         evaluator = self.stacks.evaluator(stack, template, parameters, {})

@@ -23,6 +23,21 @@ def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None
             raise StackError(f"Export {name} cannot be {change} as it is in use by {users}")
 
 
+def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
+    """Raise ``StackError`` for an export that another output has, or that is empty.
+
+    Source: template reference, "Outputs"; the messages are those of amplify-cli issue 1581 and others.
+    """
+    owners = {one.export_name: each.name for each in stacks.all if each is not stack for one in each.outputs}
+    for each in (output for output in outputs if output.export_name is not None):
+        if (name := each.export_name) in owners:
+            raise StackError(f"Export with name {name} is already exported by stack {owners[name]}")
+        if not each.value.strip():
+            reason = "Exported values must not be empty or whitespace-only."
+            raise StackError(f"Cannot export output {each.key}. {reason}")
+        owners[name] = stack.name
+
+
 def expect_deletable(stacks: Stacks, stack: Stack) -> None:
     """Raise ``StackError`` if another stack imports an export of the stack."""
     for output, users in _imported(stacks, stack):

@@ -8,7 +8,7 @@ Source: CloudFormation user guide, "Import AWS resources into a CloudFormation s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.template import Template
@@ -64,6 +64,7 @@ def import_resources(
         request = Request(stack.name, stack.id, name, resource.type, properties)
         policies = (resource.deletion_policy, resource.update_replace_policy)
         stack.resources[name] = Deployed(request, each, *policies)
+        stacks.identifiers.add(stack.resources[name], stack.id)
         stack.record(name, resource.type, each.id, "IMPORT_COMPLETE", "Resource import completed.")
 
 
@@ -75,15 +76,9 @@ def _expect_importable(stacks: Stacks, stack: Stack, template: Template, arns: M
     for name in arns:
         if "DeletionPolicy" not in template.body["Resources"][name]:
             raise StackError(f"Resources [{name}] is missing the DeletionPolicy attribute in the template")
-    owned = {each.physical.id: owner.name for owner in stacks.all for each in _native(owner)}
-    for name, arn in arns.items():
-        if arn in owned:
-            raise StackError(f"{name}: {arn} already exists in stack {owned[arn]}")
-
-
-def _native(stack: Stack) -> Iterator[Deployed]:
-    if stack.status != "DELETE_COMPLETE":
-        yield from (each for each in stack.resources.values() if each.request.type.startswith("AWS::"))
+    for each in (each for owner in stacks.all for each in owner.resources.values()):
+        if each.request.type in _KINDS and each.physical.id in arns.values():
+            raise StackError(f"{each.physical.id} already exists in stack {each.request.stack_name}")
 
 
 def _existing(api: ServiceApi, arn: str, type: str) -> Physical:

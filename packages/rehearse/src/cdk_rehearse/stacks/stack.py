@@ -16,6 +16,7 @@ from ..errors import StackError, TemplateError
 from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
+from .rules import Identifiers
 from .scope import Scope, stored_parameter
 
 
@@ -130,6 +131,7 @@ class Stacks:
 
     api: ServiceApi
     all: list[Stack] = field(default_factory=list)
+    identifiers: Identifiers = field(default_factory=Identifiers)
 
     def find(self, name_or_id: str) -> Stack | None:
         """Find a stack by id, or by name if it is not deleted."""

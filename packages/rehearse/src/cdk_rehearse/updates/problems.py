@@ -14,7 +14,7 @@ from .data_problems import data_problems
 from .report import Leftover
 from .trial import Outcome
 
-_COLLISION = re.compile(r"already exist|custom-named resource|Cannot create already", re.I)
+_COLLISION = re.compile(r"already (exist|export|own)|custom-named resource|Cannot create already", re.I)
 _PAID = (
     "AWS::SageMaker::Endpoint",
     "AWS::SageMaker::InferenceComponent",
@@ -32,6 +32,12 @@ _FIXES = {
     "copies start beside those that serve, or deploy when fewer copies run",
     r"[Ee]xport \S+ .*as it is in use by": "keep the export for one more deployment, with "
     "Stack.export_value, and remove it in the next one",
+    r"/aws/(sagemaker|lambda)/\S+ already exists": "the service has created this log group; remove the log "
+    "group (log_retention of an endpoint) from the app and run `aws logs put-retention-policy`, or import it "
+    "with `npx cdk import` from an app with nothing else new",
+    "already exists in stack": "keep the construct ID, with which the stack keeps the resource, or give the "
+    "resource another name",
+    "[Rr]esource type is not permitted": "give the new resource another construct ID",
 }
 """The fix for each reason of a failed update."""
 _INTERFACES = "has a dependent object: a network interface of endpoint"
@@ -54,10 +60,10 @@ def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Findin
 def _refused(outcome: Outcome) -> Finding:
     name, status = list(outcome.status)[-1], outcome.last_status
     message = f"the update ends as {status}: {outcome.reason}"
+    fixes = (fix for pattern, fix in _FIXES.items() if re.search(pattern, outcome.reason))
     if _COLLISION.search(outcome.reason):
         fix = "give the resource another name, or remove the one that has the name in a deployment before"
-        return _error("rehearse-name-collision", name, message, fix)
-    fixes = (fix for pattern, fix in _FIXES.items() if re.search(pattern, outcome.reason))
+        return _error("rehearse-name-collision", name, message, next(fixes, fix))
     fix = next(fixes, "change what the reason names, and rehearse again")
     return _error("rehearse-update-fails", name, message, fix)
 

@@ -1,0 +1,99 @@
+"""What CloudFormation checks for every type, before it calls a service. ``rules.json`` has the facts.
+
+* A resource cannot be created if another one has its identifier, in any stack or without one. Source:
+  CloudFormation CLI user guide, "Resource type handler contract": a create handler must fail with
+  ``AlreadyExists``. A few older handlers overwrite the resource instead, and the cleanup then deletes it.
+* The type of a logical ID does not change (observed: aws-sam-cli issue 6786).
+* Quotas of templates (user guide, "Understand CloudFormation quotas").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from moto.logs.models import logs_backends
+
+from constructs_triton_core.cloud_assembly.template import Template, value_at
+
+from ..errors import StackError
+from ..providers.provider import Deployed, Request
+from ..services.resource_schemas import resource_schema
+from ..services.service_api import ServiceApi
+
+_FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text())
+_IDENTIFYING = dict(each for facts in _FACTS["identifying"].values() for each in facts.items())
+"""The identifying properties where the schema does not give them; the first one must have a value."""
+_WITHOUT_CASE = re.compile(r"AWS::(IAM|RDS)::|AWS::SageMaker::Endpoint$")
+"""Names that differ in case only are equal (API references: CreateRole, CreateDBInstance, CreateEndpoint)."""
+
+
+def _values(request: Request) -> list[str]:
+    """The values that identify a resource; empty if the template leaves one to the service."""
+    paths, required = resource_schema(request.type).identifying
+    if request.type in _IDENTIFYING:
+        paths, required = [(name,) for name in _IDENTIFYING[request.type]], 1
+    found = [value_at(request.properties, path) for path in paths]
+    values = [str(each) if isinstance(each, str | int) else "" for each in found]
+    return values if all(values[:required]) else []
+
+
+def _identifier(request: Request) -> tuple[str, ...]:
+    """The type and the values that identify a resource."""
+    fold = str.casefold if _WITHOUT_CASE.match(request.type) else str
+    return _FACTS["same_names"].get(request.type, request.type), *map(fold, _values(request))
+
+
+class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
+    """The resources that exist: the IDs of the resource and of its stack, by the identifier."""
+
+    def expect_free(self, request: Request, current: Deployed | None, api: ServiceApi) -> None:
+        """Raise ``StackError`` if a resource exists that has the identifier. It may be ``current``."""
+        name = "|".join(filter(None, _values(request)))
+        held, stack_id = self.get(_identifier(request), (None, ""))
+        if current is not None and held == current.physical.id:
+            what = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
+            raise StackError(f"{what} Rename {name} and update the stack again.")
+        groups = logs_backends[api.account][api.region].groups
+        if held is not None or (request.type == "AWS::Logs::LogGroup" and name in groups):
+            raise StackError(f"{name} already exists" + (f" in stack {stack_id}" if stack_id else ""))
+
+    def add(self, deployed: Deployed, stack_id: str) -> None:
+        """Note that a resource exists, in a stack or without one."""
+        if _values(deployed.request):
+            self[_identifier(deployed.request)] = (deployed.physical.id, stack_id)
+
+    def remove(self, deployed: Deployed) -> None:
+        """Note that a resource was deleted."""
+        self.pop(_identifier(deployed.request), None)
+
+    def add_linked_roles(self) -> None:
+        """Note the service-linked roles of Application Auto Scaling, which remain without targets."""
+        for kind, *values in list(self):
+            if kind == "AWS::ApplicationAutoScaling::ScalableTarget":
+                service = f"{values[2]}.application-autoscaling.amazonaws.com"
+                self.setdefault(("AWS::IAM::ServiceLinkedRole", service, ""), ("", ""))
+
+
+def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[str]:
+    """Yield the quotas that a template exceeds, and the resources whose types it changes."""
+    if len((template.text or json.dumps(template.body)).encode()) > 1_000_000:
+        yield "Template may not exceed 1000000 bytes in size."
+    if len(str(template.body.get("Description")).encode()) > 1024:
+        yield "Template format error: 'Description' length is greater than 1024."
+    for section, most in _FACTS["most"].items():
+        names = template.body.get(section) or {}
+        if len(names) > most:
+            number = f"Number of {section.lower()}, {len(names)}"
+            yield f"Template format error: {number}, is greater than maximum allowed, {most}"
+        for name in names:
+            if not re.fullmatch("[A-Za-z0-9]{1,255}", name):
+                yield f"Template format error: {section} name {name} is non alphanumeric or too long."
+    types = {name: each.request.type for name, each in present.items()}
+    changed = [name for name, each in template.resources.items() if types.get(name, each.type) != each.type]
+    if changed:
+        what = "The new template modifies resource type of the following resources"
+        yield f"Update of resource type is not permitted. {what}: [{', '.join(changed)}]"
