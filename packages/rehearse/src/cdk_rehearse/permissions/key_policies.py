@@ -42,15 +42,9 @@ class KeyPolicies:
         if key.key_state != "Enabled" or of_role is Decision.DENIED:
             return False
         request = {"action": action, "resource": resource, "context": context}
-        account = role_arn.split(":")[4]
-        root = role_arn.partition(f":{account}:")[0] + f":{account}:root"
-        for_role, *for_account = (
-            self.decide([_parse(key.policy)], principal=each, **request) for each in (role_arn, root, account)
-        )
-        if Decision.DENIED in (for_role, *for_account):
-            return False
-        is_delegated = Decision.ALLOWED in for_account
-        return for_role is Decision.ALLOWED or (is_delegated and of_role is Decision.ALLOWED)
+        for_role, for_account = decide_for_role(self.decide, role_arn, parse_policy(key.policy), request)
+        is_delegated = for_account is Decision.ALLOWED and of_role is Decision.ALLOWED
+        return for_role is Decision.ALLOWED or (is_delegated and for_role is not Decision.DENIED)
 
     def allow_service(self, service: str, *, action: str, resource: str, context: Mapping[str, str]) -> bool:
         """Whether a key of the account lets an AWS service use it."""
@@ -58,7 +52,7 @@ class KeyPolicies:
         if key is None:
             return True
         decision = self.decide(
-            [_parse(key.policy)],
+            [parse_policy(key.policy)],
             principal=Service(service),
             action=action,
             resource=resource,
@@ -70,7 +64,24 @@ class KeyPolicies:
         return kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
 
 
+def decide_for_role(
+    decide: Callable[..., Decision], role_arn: str, document: Mapping[str, Any], request: Mapping[str, Any]
+) -> tuple[Decision, Decision]:
+    """What the policy of a resource decides for a role, and whether it allows the account.
+
+    A Deny for the account denies the role. An Allow for the account only lets the role's policies decide.
+    """
+    account = role_arn.split(":")[4]
+    root = role_arn.partition(f":{account}:")[0] + f":{account}:root"
+    for_role, *of_account = (
+        decide([document], principal=each, **request) for each in (role_arn, root, account)
+    )
+    for_account = Decision.ALLOWED if Decision.ALLOWED in of_account else Decision.NOT_GRANTED
+    return (Decision.DENIED if Decision.DENIED in of_account else for_role), for_account
+
+
 @lru_cache(maxsize=256)
-def _parse(document: str) -> Mapping[str, Any]:
+def parse_policy(document: str | bytes) -> Mapping[str, Any]:
+    """The policy of a resource, which many requests ask."""
     parsed: Mapping[str, Any] = json.loads(document)
     return parsed

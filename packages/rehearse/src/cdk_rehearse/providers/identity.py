@@ -23,14 +23,22 @@ class Role(Provider):
         return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        changeable = (*self._ATTACHED, "AssumeRolePolicyDocument")
-        if without(current.properties, *changeable) != without(request.properties, *changeable):
-            return super().update(current, request)
-        name = current.physical.id
-        document = json.dumps(request.properties["AssumeRolePolicyDocument"])
+        name, old, new = current.physical.id, current.properties, request.properties
+        document = json.dumps(new["AssumeRolePolicyDocument"])
         self.api.call("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=document)
-        self._detach(name, current.properties)
-        self._attach(name, request.properties)
+        described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
+        self.api.call("iam", "UpdateRole", RoleName=name, **described)
+        if "PermissionsBoundary" in new:
+            boundary = new["PermissionsBoundary"]
+            self.api.call("iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary)
+        elif "PermissionsBoundary" in old:
+            self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
+        if old.get("Tags") != new.get("Tags"):
+            keys = [tag["Key"] for tag in old.get("Tags", [])]
+            self.api.call("iam", "UntagRole", RoleName=name, TagKeys=keys)
+            self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
+        self._detach(name, old)
+        self._attach(name, new)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
@@ -86,16 +94,34 @@ class ManagedPolicy(Provider):
         policy = self.api.call("iam", "CreatePolicy", **{**wanted, "PolicyName": self.name(request)})[
             "Policy"
         ]
-        for role in request.properties.get("Roles", []):
-            assume_role(self.api, role)
-            self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=policy["Arn"])
+        self._attach(policy["Arn"], request.properties.get("Roles", []))
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        """Set a new version of the policy, then attach it to other roles; the rest needs a replacement."""
+        arn, document = current.physical.id, request.properties["PolicyDocument"]
+        if document != current.properties["PolicyDocument"]:
+            versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
+            text = json.dumps(document)
+            self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True)
+            for each in versions:
+                self.api.call("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"])
+        old, new = _roles(current), request.properties.get("Roles", [])
+        for role in [each for each in old if each not in new]:
+            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=arn)
+        self._attach(arn, [each for each in new if each not in old])
+        return current.physical
 
     def delete(self, current: Deployed) -> None:
         arn = current.physical.id
         for role in _roles(current):
             self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=arn)
         self.api.call("iam", "DeletePolicy", PolicyArn=arn)
+
+    def _attach(self, arn: str, roles: list[str]) -> None:
+        for role in roles:
+            assume_role(self.api, role)
+            self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=arn)
 
 
 def _roles(current: Deployed) -> list[str]:
