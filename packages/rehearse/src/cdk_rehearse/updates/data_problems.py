@@ -120,8 +120,8 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     use = reading.use
     if not reading.refusal.startswith("kms:"):
         return (
-            "allow the action in a policy of the role and in its permissions boundary, and remove what denies "
-            "it from the policy of the bucket or topic"
+            "allow the action in a policy of the role and in its permissions boundary, and remove what "
+            "denies it from the policy of the bucket or topic"
         )
     if _has_kept_key(sequence, use) or use.data not in _OPTIONS:
         return (
