@@ -212,9 +212,8 @@ class EncryptedDataUses:
         """Why a role may not use the key of data; empty if it may, or without a key."""
         if use.data == "logs":
             group = {"kms:EncryptionContext:aws:logs:arn": use.place}
-            is_allowed = self.access.key_policies.allow_service(
-                use.role, action="kms:GenerateDataKey", resource=use.key, context=group
-            )
+            request = {"action": "kms:GenerateDataKey", "resource": use.key, "context": group}
+            is_allowed = self.access.resource_policies.allow_service(use.role, request)
             return "" if is_allowed else "kms:GenerateDataKey is not allowed"
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):

@@ -18,13 +18,12 @@ from moto.core.authorization import ActionAuthenticatorMixin
 from moto.core.exceptions import JsonRESTError
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
-from moto.sns.models import sns_backends
 
 from ..errors import StackError
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .key_policies import KeyPolicies, decide_for_role, parse_policy
 from .policy import Decision, Service, decide
+from .resource_policies import ResourcePolicies, parse_policy
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
@@ -74,7 +73,7 @@ class Access:
     def __post_init__(self) -> None:
         self.policies = RolePolicies(self.api)
         self.s3_needs = S3Needs(self.api)
-        self.key_policies = KeyPolicies(self.api, self._decide)
+        self.resource_policies = ResourcePolicies(self.api, self._decide)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
         """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
@@ -124,22 +123,7 @@ class Access:
         if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
             return False
         verdict = self._decide(documents, **request)
-        if action.startswith("kms:"):
-            return self.key_policies.allow_role(role_arn, verdict, **request)
-        policy = self._resource_policy(action, resource)
-        if policy is None:
-            return verdict is Decision.ALLOWED
-        of_resource, _ = decide_for_role(self._decide, role_arn, parse_policy(policy), request)
-        verdicts = (verdict, of_resource)
-        return Decision.ALLOWED in verdicts and Decision.DENIED not in verdicts
-
-    def _resource_policy(self, action: str, resource: str) -> str | bytes | None:
-        """The policy of a bucket or topic of the account, if it has one."""
-        if action.startswith("s3:"):
-            bucket = self.s3_needs.bucket(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
-            return None if bucket is None else bucket.policy
-        topic = sns_backends[self.api.account][self.api.region].topics.get(resource)
-        return None if topic is None else topic.policy
+        return self.resource_policies.allow_role(role_arn, verdict, request)
 
     def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
         """What documents decide; in a rehearsal of any template, what is not known is noted."""
@@ -154,10 +138,7 @@ class Access:
         ]
 
     def _bucket_permission(self, _: Any, bucket: Any, action: str, resource: str) -> PermissionResult:
-        """What a bucket policy decides for everybody, as far as that depends on no role.
-
-        moto ignores conditions. The requests of roles have been decided by :meth:`_allow`.
-        """
+        """What a bucket policy decides for everybody, with its conditions, which moto ignores."""
         if bucket.policy is None:
             return PermissionResult.NEUTRAL
         request: dict[str, Any] = {"action": action, "resource": resource, "context": _TRANSPORT}

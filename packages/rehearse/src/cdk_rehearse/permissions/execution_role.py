@@ -118,19 +118,16 @@ class ExecutionRoleCheck:
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")
 
     def _expect_network(self, role: str, network: Mapping[str, list[str]]) -> None:
-        for action, resource in self._network_needs(network):
+        """Ask for each resource that an action supports (Service Authorization Reference, Amazon EC2)."""
+        prefix = f"arn:aws:ec2:{self.api.region}:{self.api.account}:"
+        interface = f"{prefix}network-interface/eni-0"
+        needs = [(each, "*" if ":Describe" in each else interface) for each in NETWORK_ACTIONS]
+        for kind, member in (("subnet", "Subnets"), ("security-group", "SecurityGroupIds")):
+            needs += [("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]]
+        for action, resource in needs:
             if not self.access.allows(role, action, resource, {}):
                 subnets = ", ".join(network["Subnets"])
                 raise PermissionError(f"Could not attach to {subnets}: {action} is not allowed")
-
-    def _network_needs(self, network: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
-        """The actions with the resources that they support (Service Authorization Reference, Amazon EC2)."""
-        prefix = f"arn:aws:ec2:{self.api.region}:{self.api.account}:"
-        for action in NETWORK_ACTIONS:
-            yield action, "*" if ":Describe" in action else f"{prefix}network-interface/eni-0"
-        subnets, groups = network["Subnets"], network["SecurityGroupIds"]
-        for each in (*(f"subnet/{each}" for each in subnets), *(f"security-group/{each}" for each in groups)):
-            yield "ec2:CreateNetworkInterface", f"{prefix}{each}"
 
     def _as_sagemaker(self) -> dict[str, Any]:
         source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"

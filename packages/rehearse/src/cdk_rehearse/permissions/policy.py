@@ -16,7 +16,6 @@ _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", 
 _IGNORES_CASE = "StringEqualsIgnoreCase"
 _EXACT = ("StringEquals", _IGNORES_CASE, "Bool")
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
-_IF_EXISTS = "IfExists"
 _NOT_KNOWN = re.compile(r"ec2:|aws:(Principal|ResourceOrg|ResourceTag|SourceOrg)", re.I)
 """The condition keys about principals, organizations, tags and networks: without a value they are unknown."""
 
@@ -140,19 +139,17 @@ def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool
 
 def _positive(operator: str) -> str:
     """An operator without its negation and its suffix for keys that are absent."""
-    return operator.removesuffix(_IF_EXISTS).replace("Not", "", 1)
+    return operator.removesuffix("IfExists").replace("Not", "", 1)
 
 
 def _test(operator: str, values: Any, actual: str | None) -> bool:
     positive, is_negated = _positive(operator), "Not" in operator
     if actual is None:
-        return is_negated or operator.endswith(_IF_EXISTS)
-    if positive in _PATTERNS:
-        is_equal = _matches_any(values, actual)
-    elif positive == _IGNORES_CASE:
-        is_equal = actual.casefold() in [str(value).casefold() for value in _listed(values)]
-    else:
-        is_equal = actual in [str(value) for value in _listed(values)]
+        return is_negated or operator.endswith("IfExists")
+    given = [str(value) for value in _listed(values)]
+    if positive == _IGNORES_CASE:
+        actual, given = actual.casefold(), [each.casefold() for each in given]
+    is_equal = _matches_any(given, actual) if positive in _PATTERNS else actual in given
     return is_equal != is_negated
 
 

@@ -41,10 +41,8 @@ class RolePolicies:
     def boundary(self, role_arn: str) -> Mapping[str, Any] | None:
         """The permissions boundary of a role, unless it exists outside the stacks and is not known."""
         backend = iam_backends[self.api.account]["aws"]
-        try:
-            policy = backend.managed_policies.get(self._role(role_arn).permissions_boundary_arn)
-        except NotFoundException:  # the session has no permissions left
-            return None
+        boundaries = {each.arn: each.permissions_boundary_arn for each in backend.roles.values()}
+        policy = backend.managed_policies.get(boundaries.get(role_arn) or "")
         return None if policy is None else _parse(_default_document(policy))
 
     def effective(self, role_arn: str) -> _Documents:

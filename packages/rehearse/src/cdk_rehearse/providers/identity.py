@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..existing import assume_role
-from .provider import Deployed, Physical, Provider, Request, without
+from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
 
 
 class Role(Provider):
@@ -34,8 +34,7 @@ class Role(Provider):
         elif "PermissionsBoundary" in old:
             self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
         if old.get("Tags") != new.get("Tags"):
-            keys = [tag["Key"] for tag in old.get("Tags", [])]
-            self.api.call("iam", "UntagRole", RoleName=name, TagKeys=keys)
+            self.api.call("iam", "UntagRole", RoleName=name, TagKeys=[*tags_as_map(old.get("Tags", []))])
             self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
         self._detach(name, old)
         self._attach(name, new)
@@ -94,11 +93,11 @@ class ManagedPolicy(Provider):
         policy = self.api.call("iam", "CreatePolicy", **{**wanted, "PolicyName": self.name(request)})[
             "Policy"
         ]
-        self._attach(policy["Arn"], request.properties.get("Roles", []))
+        self._attach(policy["Arn"], request.properties)
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        """Set a new version of the policy, then attach it to other roles; the rest needs a replacement."""
+        """Set a new version of the policy, and attach it; other changes need a replacement."""
         arn, document = current.physical.id, request.properties["PolicyDocument"]
         if document != current.properties["PolicyDocument"]:
             versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
@@ -106,20 +105,20 @@ class ManagedPolicy(Provider):
             self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True)
             for each in versions:
                 self.api.call("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"])
-        old, new = _roles(current), request.properties.get("Roles", [])
-        for role in [each for each in old if each not in new]:
-            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=arn)
-        self._attach(arn, [each for each in new if each not in old])
+        self._detach(current)
+        self._attach(arn, request.properties)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
-        arn = current.physical.id
-        for role in _roles(current):
-            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=arn)
-        self.api.call("iam", "DeletePolicy", PolicyArn=arn)
+        self._detach(current)
+        self.api.call("iam", "DeletePolicy", PolicyArn=current.physical.id)
 
-    def _attach(self, arn: str, roles: list[str]) -> None:
-        for role in roles:
+    def _detach(self, current: Deployed) -> None:
+        for role in _roles(current):
+            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=current.physical.id)
+
+    def _attach(self, arn: str, properties: Mapping[str, Any]) -> None:
+        for role in properties.get("Roles", []):
             assume_role(self.api, role)
             self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=arn)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from ..errors import NotSimulatedError
@@ -100,19 +99,13 @@ class TopicPolicy(Provider):
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        self._restore(
-            each for each in current.properties["Topics"] if each not in request.properties["Topics"]
-        )
-        self.create(request)
-        return current.physical
+        self.delete(current)
+        return self.create(request)
 
     def delete(self, current: Deployed) -> None:
-        self._restore(current.properties["Topics"])
-
-    def _restore(self, arns: Iterable[str]) -> None:
         """Restore the topics' default policy, which allows the owner only."""
         nothing = json.dumps({"Version": "2012-10-17", "Statement": []})
-        for arn in arns:
+        for arn in current.properties["Topics"]:
             self._set(arn, nothing)
 
     def _set(self, arn: str, document: str) -> None:
