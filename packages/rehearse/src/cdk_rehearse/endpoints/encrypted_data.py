@@ -204,9 +204,8 @@ class EncryptedDataUses:
         action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
         if use.data == "notifications":
             action = "sns:Publish"
-        encryption = _as_sagemaker_encrypts(use) if use.is_own and action == "s3:PutObject" else {}
-        is_allowed = self.access.allows(use.role, action, use.place, encryption)
-        return "" if is_allowed else f"{action} is not allowed"
+        context = _of_upload(use) if use.is_own and action == "s3:PutObject" else {}
+        return "" if self.access.allows(use.role, action, use.place, context) else f"{action} is not allowed"
 
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
@@ -238,7 +237,7 @@ class EncryptedDataUses:
         return sagemaker_backends[self.access.api.account][self.access.api.region]
 
 
-def _as_sagemaker_encrypts(use: Use) -> dict[str, str]:
+def _of_upload(use: Use) -> dict[str, str]:
     """The condition keys of SageMaker's uploads (API reference, AsyncInferenceOutputConfig, ``KmsKeyId``)."""
     header = "s3:x-amz-server-side-encryption"
     return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}

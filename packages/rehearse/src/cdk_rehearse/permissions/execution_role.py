@@ -59,8 +59,7 @@ class ExecutionRoleCheck:
     def needs_at_start(self, model: Mapping[str, Any]) -> Iterator[Need]:
         """What an instance needs to start: a network, and the data and the image of each container."""
         yield from self._data_needs(model)
-        network = model.get("VpcConfig") or {}
-        if network and self._known(model):
+        if (network := model.get("VpcConfig")) and self._known(model):
             expect = partial(self._expect_network, model["ExecutionRoleArn"], network)
             yield Need(f"network interfaces in {', '.join(network['Subnets'])}", expect)
         for container in self._known(model):

@@ -143,10 +143,10 @@ def _positive(operator: str) -> str:
 
 
 def _test(operator: str, values: Any, actual: str | None) -> bool:
-    positive, is_negated = _positive(operator), "Not" in operator
+    is_negated = "Not" in operator
     if actual is None:
         return is_negated or operator.endswith("IfExists")
-    given = [str(value) for value in _listed(values)]
+    positive, given = _positive(operator), [str(value) for value in _listed(values)]
     if positive == _IGNORES_CASE:
         actual, given = actual.casefold(), [each.casefold() for each in given]
     is_equal = _matches_any(given, actual) if positive in _PATTERNS else actual in given

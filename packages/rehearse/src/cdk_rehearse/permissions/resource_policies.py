@@ -50,12 +50,19 @@ class ResourcePolicies:
         return for_role is Decision.ALLOWED or (counts and of_role is Decision.ALLOWED)
 
     def allow_service(self, service: str, request: Mapping[str, Any]) -> bool:
-        """Whether a key of the account lets an AWS service use it."""
+        """Whether a key of the account lets an AWS service use it.
+
+        A service has a name with its Region and one without (CDK API reference, ``ServicePrincipalOpts``).
+        """
         key = self._key(request["resource"])
         if key is None:
             return True
-        decision = self.decide([parse_policy(key.policy)], principal=Service(service), **request)
-        return key.key_state == "Enabled" and decision is Decision.ALLOWED
+        names = (service, service.replace(f".{self.api.region}.", "."))
+        decisions = [
+            self.decide([parse_policy(key.policy)], principal=Service(each), **request) for each in names
+        ]
+        is_allowed = Decision.ALLOWED in decisions and Decision.DENIED not in decisions
+        return is_allowed and key.key_state == "Enabled"
 
     def _policy(self, action: str, resource: str) -> str | bytes | None:
         """The policy of a key, a bucket or a topic; ``None`` without one."""

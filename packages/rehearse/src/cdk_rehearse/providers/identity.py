@@ -28,8 +28,7 @@ class Role(Provider):
         self.api.call("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=document)
         described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
         self.api.call("iam", "UpdateRole", RoleName=name, **described)
-        if "PermissionsBoundary" in new:
-            boundary = new["PermissionsBoundary"]
+        if boundary := new.get("PermissionsBoundary"):
             self.api.call("iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary)
         elif "PermissionsBoundary" in old:
             self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
@@ -101,8 +100,8 @@ class ManagedPolicy(Provider):
         arn, document = current.physical.id, request.properties["PolicyDocument"]
         if document != current.properties["PolicyDocument"]:
             versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
-            text = json.dumps(document)
-            self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True)
+            new = {"PolicyDocument": json.dumps(document), "SetAsDefault": True}
+            self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
             for each in versions:
                 self.api.call("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"])
         self._detach(current)

@@ -75,8 +75,8 @@ def _is_known_to_fail(sequence: Sequence, reading: DataReading) -> bool:
     """Whether the execution role cannot use new data, and a stack has the policies that could allow it."""
     use = reading.use
     owner = use.key if reading.refusal.startswith("kms:") else use.place.partition("/")[0]
-    created = {identifier for _, identifier in sequence.outcome.after.resources.values()}
-    is_created = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2] in created
+    name = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2]
+    is_created = any(name == each for _, each in sequence.outcome.after.resources.values())
     return use.is_own and not (reading.waits or use.has_previous_key) and is_created
 
 
@@ -118,15 +118,12 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
 
 def _fix(sequence: Sequence, reading: DataReading) -> str:
     use = reading.use
-    if not reading.refusal.startswith("kms:"):
+    is_of_key = reading.refusal.startswith("kms:")
+    if not is_of_key or _has_kept_key(sequence, use) or use.data not in _OPTIONS:
+        in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""
         return (
-            "allow the action in a policy of the role and in its permissions boundary, and remove what "
-            "denies it from the policy of the bucket or topic"
-        )
-    if _has_kept_key(sequence, use) or use.data not in _OPTIONS:
-        return (
-            "allow the action in a policy of the role, and the account or the role in the policy of the key, "
-            "and remove what denies it"
+            f"allow the action in a policy of the role and in its permissions boundary{in_key}, and remove "
+            "what denies it there or in the policy of the bucket or topic"
         )
     if not use.is_own and use.data in ("captured data", "core dumps"):
         return "keep the permission for the old key, with old_key.grant_decrypt(role)"
