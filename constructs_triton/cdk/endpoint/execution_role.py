@@ -24,7 +24,7 @@ from constructs_triton.cdk.permissions.role_permissions import (
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton_core.findings import Finding, Severity
-from triton_model_check.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
+from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"

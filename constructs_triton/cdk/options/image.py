@@ -20,7 +20,7 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts import images
-from triton_model_check.facts.execution_role import PULL_ACTIONS
+from constructs_triton_core.facts.execution_role import PULL_ACTIONS
 
 _LATEST = "latest"
 

@@ -33,6 +33,8 @@ def in_a_network(**policies: dict[str, str]) -> Resources:
         "Subnets": [{"Ref": "Subnet"}],
         "SecurityGroupIds": [{"Fn::GetAtt": ["Group", "GroupId"]}],
     }
+    attaches = {"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}
+    resources["Policy"]["Properties"]["PolicyDocument"]["Statement"].append(attaches)
     return {**{name: {**each, **policies.get(name, {})} for name, each in network.items()}, **resources}
 
 

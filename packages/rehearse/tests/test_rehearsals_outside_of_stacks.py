@@ -23,6 +23,7 @@ def outside(*, readable: str = "*", role: str = "") -> dict[str, Any]:
     resources = endpoint()
     statements = resources["Policy"]["Properties"]["PolicyDocument"]["Statement"]
     statements[0]["Resource"] = f"arn:aws:s3:::platform/{readable}"
+    statements.append({"Effect": "Allow", "Action": "ec2:*", "Resource": "*"})
     model, config = (resources[name]["Properties"] for name in ("Model", "Config"))
     model["PrimaryContainer"]["ModelDataUrl"] = "s3://platform/one.tar.gz"
     model["VpcConfig"] = {

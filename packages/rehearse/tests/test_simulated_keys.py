@@ -1,4 +1,4 @@
-"""Policies of KMS keys: they decide before the policies of a role."""
+"""Policies of KMS keys, of buckets and of boundaries decide beside those of a role."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from shared_endpoint import TRUST
 from small_assembly import codes, endpoint, rehearsal
 
@@ -84,6 +85,25 @@ def keyed(*statements: Any, role_may: tuple[str, ...] = ("kms:CreateGrant",)) ->
     return resources
 
 
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        ("logs.us-east-1", set()),
+        ("logs", set()),
+        ("logs.eu-west-1", {"rehearse-data-loses-access"}),
+        ("sns", {"rehearse-data-loses-access"}),
+    ],
+)
+def test_key_of_a_log_group_allows_the_service(tmp_path: Any, service: str, expected: set[str]) -> None:
+    """CloudWatch Logs has a name with its Region and one without."""
+    principal = {"Service": f"{service}.amazonaws.com"}
+    used = {"Effect": "Allow", "Action": "kms:GenerateDataKey*", "Principal": principal}
+    resources = keyed(ACCOUNT, used)
+    logs = {"LogGroupName": "/mine", "KmsKeyId": {"Fn::GetAtt": ["Key", "Arn"]}}
+    resources["Logs"] = {"Type": "AWS::Logs::LogGroup", "Properties": logs}
+    assert codes(rehearsal(tmp_path, None, resources)) == expected
+
+
 NO_GRANTS = {"Effect": "Deny", "Action": "kms:CreateGrant", "Principal": "*"}
 
 
@@ -108,3 +128,52 @@ def test_first_deployment_without_the_permission_is_found(tmp_path: Any) -> None
     """Neither a key that allows only its administration nor a role without the action is accepted."""
     for new in (keyed(ADMINISTRATION), keyed(ACCOUNT, role_may=("kms:List*",))):
         assert codes(rehearsal(tmp_path, None, new)) == {"rehearse-data-loses-access"}
+
+
+def statement(effect: str, action: str, **more: Any) -> dict[str, Any]:
+    return {"Effect": effect, "Action": action, **more}
+
+
+@pytest.mark.parametrize(
+    ("boundary", "of_bucket", "is_allowed"),
+    [
+        ([], [], True),
+        ([statement("Allow", "*")], [], True),
+        ([statement("Allow", "s3:Get*")], [], False),
+        ([statement("Allow", "*"), statement("Deny", "s3:Put*")], [], False),
+        ([], [statement("Deny", "s3:PutObject", Principal=USER)], False),
+        ([], [statement("Deny", "s3:PutObject", Principal=ROOT)], False),
+        ([statement("Allow", "s3:Get*")], [statement("Allow", "s3:*", Principal=USER)], False),
+    ],
+)
+def test_requests_of_a_role_need_its_boundary_and_the_bucket(
+    aws: SimulatedAccount, boundary: list[Any], of_bucket: list[Any], is_allowed: bool
+) -> None:
+    """The boundary also limits what the bucket grants, and a Deny for the role or the account wins."""
+    iam, s3 = aws.client("iam"), aws.client("s3")
+    limit: dict[str, str] = {}
+    if boundary:
+        found = iam.create_policy(PolicyName="limit", PolicyDocument=document(boundary))["Policy"]["Arn"]
+        limit = {"PermissionsBoundary": found}
+    iam.create_role(RoleName="user", AssumeRolePolicyDocument=json.dumps(TRUST), **limit)
+    everything = document([statement("Allow", "s3:*")])
+    iam.put_role_policy(RoleName="user", PolicyName="p", PolicyDocument=everything)
+    s3.create_bucket(Bucket="written")
+    try:
+        if of_bucket:
+            s3.put_bucket_policy(Bucket="written", Policy=document(of_bucket))
+        session = aws.access.assume(USER["AWS"], service="sagemaker.amazonaws.com", context={})
+        request = {"Bucket": "written", "Key": "a", "Body": b"x"}
+        if is_allowed:
+            aws.client("s3", session).put_object(**request)
+        else:
+            with pytest.raises(ClientError, match="AccessDenied"):
+                aws.client("s3", session).put_object(**request)
+    finally:
+        s3.delete_bucket_policy(Bucket="written")
+        s3.delete_object(Bucket="written", Key="a")
+        s3.delete_bucket(Bucket="written")
+        iam.delete_role_policy(RoleName="user", PolicyName="p")
+        iam.delete_role(RoleName="user")
+        if limit:
+            iam.delete_policy(PolicyArn=limit["PermissionsBoundary"])

@@ -57,6 +57,12 @@ def test_statements_decide(statements: list[Any], request_: dict[str, Any], deci
         ({"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}}, {"a": "arn:aws:sagemaker:us-east-1:1:model/m"}, True),
         ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "true"}, True),
         ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "no"}, False),
+        ({"ArnNotLike": {"a": "arn:aws:iam::1:role/*"}}, {"a": "arn:aws:iam::2:role/r"}, True),
+        ({"StringNotLike": {"a": ["x*", "y*"]}}, {"a": "yes"}, False),
+        ({"StringEqualsIfExists": {"a": "x"}}, {}, True),
+        ({"StringEqualsIfExists": {"a": "x"}}, {"a": "y"}, False),
+        ({"StringNotEqualsIgnoreCase": {"a": "X"}}, {"a": "x"}, False),
+        ({"StringNotEqualsIfExists": {"a": "x"}}, {"a": "x"}, False),
         ({"Bool": {"aws:SecureTransport": "false"}}, {"aws:SecureTransport": "true"}, False),
         ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
     ],
@@ -69,6 +75,7 @@ def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, 
 
 UNKNOWN: list[dict[str, Any]] = [
     {**READ, "NotPrincipal": "*"},
+    {**READ, "Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-0123456789"}}},
     {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
     {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
 ]
@@ -76,7 +83,7 @@ UNKNOWN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("statement", UNKNOWN)
 def test_unsupported_elements_are_errors(statement: dict[str, Any]) -> None:
-    """An element, operator or variable that is not supported raises an error."""
+    """What is not supported raises an error: an element, an operator, a condition key, a variable."""
     with pytest.raises(PolicyError):
         verdict(statement)
 
@@ -95,6 +102,6 @@ def test_unsupported_elements_can_be_noted_in_place(statement: dict[str, Any]) -
 def test_resources_that_a_noted_statement_does_not_match_are_not_allowed() -> None:
     """Only the condition is unknown, the resource is not."""
     noted: list[str] = []
-    statement = {**UNKNOWN[1], "Resource": "arn:aws:s3:::other/*"}
+    statement = {**UNKNOWN[2], "Resource": "arn:aws:s3:::other/*"}
     assert verdict(statement, note_unknown=noted.append) is Decision.NOT_GRANTED
     assert noted == []

@@ -28,6 +28,7 @@ _ARN = r"arn:aws[\w-]*"
 _PATTERNS = {
     "bucket": re.compile(rf"(?:{_ARN}:s3:::|\bs3://)([a-z0-9][a-z0-9.-]+[a-z0-9])"),
     "role": re.compile(rf"{_ARN}:iam::\d*:role/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
+    "managed policy": re.compile(rf"{_ARN}:iam::\d+:policy/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
     "KMS key": re.compile(rf"{_ARN}:kms:[\w-]*:\d*:key/([\w-]+)"),
     "topic": re.compile(rf"{_ARN}:sns:[\w-]*:\d*:([\w-]+)"),
     "VPC": re.compile(r"\b(vpc-[0-9a-f]{8,17})\b"),

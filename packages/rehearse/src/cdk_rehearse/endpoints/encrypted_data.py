@@ -20,7 +20,7 @@ from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTI
 
 from ..existing import is_assumed_role
 from ..permissions.access import Access
-from ..permissions.policy import Decision, allowed_resources
+from ..permissions.policy import allowed_resources
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
 from .data_uses import ARCHIVES, MODELS, DataReading, Use, previous_uses
@@ -204,17 +204,15 @@ class EncryptedDataUses:
         action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
         if use.data == "notifications":
             action = "sns:Publish"
-        elif self.access.bucket_decision(use.place, action) is Decision.DENIED:
-            return f"the bucket denies {action}"
-        return "" if self.access.allows(use.role, action, use.place, {}) else f"{action} is not allowed"
+        context = _of_upload(use) if use.is_own and action == "s3:PutObject" else {}
+        return "" if self.access.allows(use.role, action, use.place, context) else f"{action} is not allowed"
 
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
         if use.data == "logs":
             group = {"kms:EncryptionContext:aws:logs:arn": use.place}
-            is_allowed = self.access.key_policies.allow_service(
-                use.role, action="kms:GenerateDataKey", resource=use.key, context=group
-            )
+            request = {"action": "kms:GenerateDataKey", "resource": use.key, "context": group}
+            is_allowed = self.access.resource_policies.allow_service(use.role, request)
             return "" if is_allowed else "kms:GenerateDataKey is not allowed"
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):
@@ -237,6 +235,12 @@ class EncryptedDataUses:
     @property
     def _sagemaker(self) -> Any:
         return sagemaker_backends[self.access.api.account][self.access.api.region]
+
+
+def _of_upload(use: Use) -> dict[str, str]:
+    """The condition keys of SageMaker's uploads (API reference, AsyncInferenceOutputConfig, ``KmsKeyId``)."""
+    header = "s3:x-amz-server-side-encryption"
+    return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}
 
 
 def _topics(asynchronous: Mapping[str, Any]) -> Iterator[str]:

@@ -90,6 +90,7 @@ class Fleets:
             "PrimaryContainer": model.primary_container,
             "Containers": model.containers,
             "ExecutionRoleArn": model.execution_role_arn,
+            "VpcConfig": model.vpc_config,
         }
 
     def inspect(self, moment: Step) -> None:

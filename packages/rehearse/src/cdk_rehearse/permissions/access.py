@@ -2,11 +2,13 @@
 
 moto counts requests and enforces everything or nothing, and knows no conditions. This module enforces
 the policies of a role for the sessions of :meth:`Access.assume`. The administrator's requests pass.
+
+Source: IAM user guide, "Policy evaluation logic". A Deny in any policy wins. A permissions boundary limits
+what the role's policies grant, and what the policy of a resource grants to the ARN of the role.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,8 +22,8 @@ from moto.s3.models import FakeBucket
 from ..errors import StackError
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .key_policies import KeyPolicies
 from .policy import Decision, Service, decide
+from .resource_policies import ResourcePolicies, parse_policy
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
@@ -71,7 +73,7 @@ class Access:
     def __post_init__(self) -> None:
         self.policies = RolePolicies(self.api)
         self.s3_needs = S3Needs(self.api)
-        self.key_policies = KeyPolicies(self.api, self._decide)
+        self.resource_policies = ResourcePolicies(self.api, self._decide)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
         """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
@@ -113,24 +115,15 @@ class Access:
             "aws:ResourceAccount": account,
             "aws:PrincipalAccount": account,
             "aws:PrincipalArn": role_arn,
+            "aws:PrincipalIsAWSService": "false",
             "kms:CallerAccount": account,
         }
         request: dict[str, Any] = {"action": action, "resource": resource, "context": {**known, **context}}
+        boundary = self.policies.boundary(role_arn)
+        if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
+            return False
         verdict = self._decide(documents, **request)
-        if action.startswith("kms:"):
-            return self.key_policies.allow_role(role_arn, verdict, **request)
-        return verdict is Decision.ALLOWED
-
-    def bucket_decision(self, resource: str, action: str) -> Decision:
-        """What the policy of a bucket decides about the bucket or an object in it."""
-        bucket = self.s3_needs.bucket(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
-        if bucket is None or bucket.policy is None:
-            return Decision.NOT_GRANTED
-        return self._decide_bucket(bucket, action, resource)
-
-    def _decide_bucket(self, bucket: Any, action: str, resource: str) -> Decision:
-        document = json.loads(bucket.policy)
-        return self._decide([document], action=action, resource=resource, context=_TRANSPORT)
+        return self.resource_policies.allow_role(role_arn, verdict, request)
 
     def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
         """What documents decide; in a rehearsal of any template, what is not known is noted."""
@@ -145,10 +138,11 @@ class Access:
         ]
 
     def _bucket_permission(self, _: Any, bucket: Any, action: str, resource: str) -> PermissionResult:
-        """A bucket policy with its conditions, which moto ignores."""
+        """What a bucket policy decides for everybody, with its conditions, which moto ignores."""
         if bucket.policy is None:
             return PermissionResult.NEUTRAL
-        return _RESULTS[self._decide_bucket(bucket, action, resource)]
+        request: dict[str, Any] = {"action": action, "resource": resource, "context": _TRANSPORT}
+        return _RESULTS[decide([parse_policy(bucket.policy)], **request, note_unknown=lambda _: None)]
 
     def _authorize(self, _: Any, request: Any, iam_request_class: Any, resource: str = "*") -> None:
         credentials = self._sessions.get(_access_key_id(request))

@@ -1,4 +1,4 @@
-"""Checks with the execution role what an instance reads when it starts: the model data and the image."""
+"""Checks with the execution role what an instance needs to start: model data, image, network interfaces."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 from moto.iam.exceptions import NotFoundException
 
+from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_ACTIONS
+
 from ..errors import StackError
 from ..existing import is_assumed_bucket, is_assumed_role, is_placed
 from ..services.service_api import ServiceApi
 from .access import Access, RoleCredentials
-from .policy import Decision
 from .s3_needs import services_of_s3
 
 _IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
 _PLACED = "rehearsed.tar.gz"
 """An object that a function which does not run would place."""
-_PULL = ("BatchCheckLayerAvailability", "BatchGetImage", "GetDownloadUrlForLayer")
 
 
 @dataclass(frozen=True)
 class Need:
-    """An object in S3 or an image that an instance reads, and the check that it can."""
+    """An object in S3, an image or the network that an instance uses, and the check that it can."""
 
     object: str
     expect: Callable[[], None]
-    """Raises ``PermissionError`` if the role may not read the object."""
+    """Raises ``PermissionError`` if the role may not use it."""
 
     def refusal(self) -> str:
-        """Why the object cannot be read; empty if it can."""
+        """Why it cannot be used; empty if it can."""
         try:
             self.expect()
         except PermissionError as error:
@@ -59,8 +59,11 @@ class ExecutionRoleCheck:
             need.expect()
 
     def needs_at_start(self, model: Mapping[str, Any]) -> Iterator[Need]:
-        """What an instance reads when it starts: the model data and the image of each container."""
+        """What an instance needs to start: a network, and the data and the image of each container."""
         yield from self._data_needs(model)
+        if (network := model.get("VpcConfig")) and self._known(model):
+            expect = partial(self._expect_network, model["ExecutionRoleArn"], network)
+            yield Need(f"network interfaces in {', '.join(network['Subnets'])}", expect)
         for container in self._known(model):
             image = container.get("Image", "")
             if image:
@@ -116,6 +119,18 @@ class ExecutionRoleCheck:
             if not self.access.allows(role, action, resource, {}):
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")
 
+    def _expect_network(self, role: str, network: Mapping[str, list[str]]) -> None:
+        """Ask for each resource that an action supports (Service Authorization Reference, Amazon EC2)."""
+        prefix = f"arn:aws:ec2:{self.api.region}:{self.api.account}:"
+        interface = f"{prefix}network-interface/eni-0"
+        needs = [(each, "*" if ":Describe" in each else interface) for each in NETWORK_ACTIONS]
+        for kind, member in (("subnet", "Subnets"), ("security-group", "SecurityGroupIds")):
+            needs += [("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]]
+        for action, resource in needs:
+            if not self.access.allows(role, action, resource, {}):
+                subnets = ", ".join(network["Subnets"])
+                raise PermissionError(f"Could not attach to {subnets}: {action} is not allowed")
+
     def _as_sagemaker(self) -> dict[str, Any]:
         source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
         context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
@@ -160,8 +175,7 @@ class ExecutionRoleCheck:
     def _expect(
         self, role_arn: str, action: str, resource: str, url: str, context: Mapping[str, str]
     ) -> None:
-        is_denied = self.access.bucket_decision(resource, action) is Decision.DENIED
-        if is_denied or not self.access.allows(role_arn, action, resource, context):
+        if not self.access.allows(role_arn, action, resource, context):
             raise PermissionError(f"Could not access model data at {url}: 403")
 
 
@@ -185,5 +199,5 @@ def _pull_needs(image: str) -> Iterator[tuple[str, str]]:
         return
     account, region, repository = found.groups()
     yield "ecr:GetAuthorizationToken", "*"
-    for operation in _PULL:
-        yield f"ecr:{operation}", f"arn:aws:ecr:{region}:{account}:repository/{repository}"
+    for action in PULL_ACTIONS:
+        yield action, f"arn:aws:ecr:{region}:{account}:repository/{repository}"

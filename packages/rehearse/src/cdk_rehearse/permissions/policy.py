@@ -5,6 +5,7 @@ An unknown element or operator raises an error, so that no statement is evaluate
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal
@@ -12,10 +13,11 @@ from typing import Any, Literal
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
 _ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
-_NEGATED = "StringNotEquals"
 _IGNORES_CASE = "StringEqualsIgnoreCase"
-_EXACT = ("StringEquals", _IGNORES_CASE, "Bool", _NEGATED)
+_EXACT = ("StringEquals", _IGNORES_CASE, "Bool")
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
+_NOT_KNOWN = re.compile(r"ec2:|aws:(Principal|ResourceOrg|ResourceTag|SourceOrg)", re.I)
+"""The condition keys about principals, organizations, tags and networks: without a value they are unknown."""
 
 
 class PolicyError(Exception):
@@ -122,9 +124,12 @@ def _is_principal(declared: Any, principal: str | None) -> bool:
 
 
 def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
-    for operator in conditions:
-        if operator not in (*_EXACT, *_PATTERNS):
+    for operator, tests in conditions.items():
+        if _positive(operator) not in (*_EXACT, *_PATTERNS):
             raise PolicyError(f"condition operator {operator} is not supported")
+        for key in tests:
+            if key not in context and _NOT_KNOWN.match(key):
+                raise PolicyError(f"the value of condition key {key} is not known")
     return all(
         _test(operator, values, context.get(key))
         for operator, tests in conditions.items()
@@ -132,15 +137,20 @@ def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool
     )
 
 
+def _positive(operator: str) -> str:
+    """An operator without its negation and its suffix for keys that are absent."""
+    return operator.removesuffix("IfExists").replace("Not", "", 1)
+
+
 def _test(operator: str, values: Any, actual: str | None) -> bool:
+    is_negated = "Not" in operator
     if actual is None:
-        return operator == _NEGATED
-    if operator in _PATTERNS:
-        return _matches_any(values, actual)
-    if operator == _IGNORES_CASE:
-        return actual.casefold() in [str(value).casefold() for value in _listed(values)]
-    is_equal = actual in [str(value) for value in _listed(values)]
-    return is_equal != (operator == _NEGATED)
+        return is_negated or operator.endswith("IfExists")
+    positive, given = _positive(operator), [str(value) for value in _listed(values)]
+    if positive == _IGNORES_CASE:
+        actual, given = actual.casefold(), [each.casefold() for each in given]
+    is_equal = _matches_any(given, actual) if positive in _PATTERNS else actual in given
+    return is_equal != is_negated
 
 
 def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool:

@@ -38,6 +38,13 @@ class RolePolicies:
         """All policies of a role, as IAM lists them."""
         return [_parse(each) for each in self._stored(role_arn).values()]
 
+    def boundary(self, role_arn: str) -> Mapping[str, Any] | None:
+        """The permissions boundary of a role, unless it exists outside the stacks and is not known."""
+        backend = iam_backends[self.api.account]["aws"]
+        boundaries = {each.arn: each.permissions_boundary_arn for each in backend.roles.values()}
+        policy = backend.managed_policies.get(boundaries.get(role_arn) or "")
+        return None if policy is None else _parse(_default_document(policy))
+
     def effective(self, role_arn: str) -> _Documents:
         """The policies that decide the next request: one that is new or changed may not take part yet.
 

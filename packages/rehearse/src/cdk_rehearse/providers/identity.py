@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..existing import assume_role
-from .provider import Deployed, Physical, Provider, Request, without
+from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
 
 
 class Role(Provider):
@@ -23,14 +23,20 @@ class Role(Provider):
         return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        changeable = (*self._ATTACHED, "AssumeRolePolicyDocument")
-        if without(current.properties, *changeable) != without(request.properties, *changeable):
-            return super().update(current, request)
-        name = current.physical.id
-        document = json.dumps(request.properties["AssumeRolePolicyDocument"])
+        name, old, new = current.physical.id, current.properties, request.properties
+        document = json.dumps(new["AssumeRolePolicyDocument"])
         self.api.call("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=document)
-        self._detach(name, current.properties)
-        self._attach(name, request.properties)
+        described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
+        self.api.call("iam", "UpdateRole", RoleName=name, **described)
+        if boundary := new.get("PermissionsBoundary"):
+            self.api.call("iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary)
+        elif "PermissionsBoundary" in old:
+            self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
+        if old.get("Tags") != new.get("Tags"):
+            self.api.call("iam", "UntagRole", RoleName=name, TagKeys=[*tags_as_map(old.get("Tags", []))])
+            self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
+        self._detach(name, old)
+        self._attach(name, new)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
@@ -86,16 +92,34 @@ class ManagedPolicy(Provider):
         policy = self.api.call("iam", "CreatePolicy", **{**wanted, "PolicyName": self.name(request)})[
             "Policy"
         ]
-        for role in request.properties.get("Roles", []):
-            assume_role(self.api, role)
-            self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=policy["Arn"])
+        self._attach(policy["Arn"], request.properties)
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 
+    def update(self, current: Deployed, request: Request) -> Physical:
+        """Set a new version of the policy, and attach it; other changes need a replacement."""
+        arn, document = current.physical.id, request.properties["PolicyDocument"]
+        if document != current.properties["PolicyDocument"]:
+            versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
+            new = {"PolicyDocument": json.dumps(document), "SetAsDefault": True}
+            self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
+            for each in versions:
+                self.api.call("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"])
+        self._detach(current)
+        self._attach(arn, request.properties)
+        return current.physical
+
     def delete(self, current: Deployed) -> None:
-        arn = current.physical.id
+        self._detach(current)
+        self.api.call("iam", "DeletePolicy", PolicyArn=current.physical.id)
+
+    def _detach(self, current: Deployed) -> None:
         for role in _roles(current):
-            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=arn)
-        self.api.call("iam", "DeletePolicy", PolicyArn=arn)
+            self.api.call("iam", "DetachRolePolicy", RoleName=role, PolicyArn=current.physical.id)
+
+    def _attach(self, arn: str, properties: Mapping[str, Any]) -> None:
+        for role in properties.get("Roles", []):
+            assume_role(self.api, role)
+            self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=arn)
 
 
 def _roles(current: Deployed) -> list[str]:

@@ -98,6 +98,10 @@ class TopicPolicy(Provider):
             self._set(arn, json.dumps(request.properties["PolicyDocument"]))
         return Physical(request.logical_id, {"Id": request.logical_id})
 
+    def update(self, current: Deployed, request: Request) -> Physical:
+        self.delete(current)
+        return self.create(request)
+
     def delete(self, current: Deployed) -> None:
         """Restore the topics' default policy, which allows the owner only."""
         nothing = json.dumps({"Version": "2012-10-17", "Statement": []})

@@ -46,19 +46,21 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
     """Yield a problem for each role that can no longer use data; the worst of each kind of data first.
 
     It is a warning if the role can use it again at the end of the update, or if only data under a previous
-    key is concerned: there may be none. ``when`` replaces the step.
+    key is concerned: there may be none. ``when`` replaces the step. What was so before the update comes last,
+    as a warning: the update does not cause it, but new data is lost.
     """
     before = _refused(sequence.before)
-    for place, loss in _losses(sequence).items():
+    for place, loss in sorted(_losses(sequence).items(), key=lambda each: each[0] in before):
         use = loss.reading.use
-        if place in before:
+        if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
         is_previous = use.has_previous_key
+        is_error = loss.lasts and not is_previous and place not in before
         yield Finding(
             _PREVIOUS_CODE if is_previous else _CODE,
-            Severity.ERROR if loss.lasts and not is_previous else Severity.WARNING,
+            Severity.ERROR if is_error else Severity.WARNING,
             _where(use),
-            _message(sequence, loss, when),
+            _message(sequence, loss, "before and after the update" if place in before else when),
             _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
         )
 
@@ -67,6 +69,15 @@ def _where(use: Use) -> str:
     """The place of a problem: of requests, callers write them and the endpoint reads them."""
     of_callers = " of callers" if use.action == "writes" and not use.is_own else ""
     return f"endpoint {use.endpoint}, {use.data}{of_callers}" if use.endpoint else use.place
+
+
+def _is_known_to_fail(sequence: Sequence, reading: DataReading) -> bool:
+    """Whether the execution role cannot use new data, and a stack has the policies that could allow it."""
+    use = reading.use
+    owner = use.key if reading.refusal.startswith("kms:") else use.place.partition("/")[0]
+    name = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2]
+    is_created = any(name == each for _, each in sequence.outcome.after.resources.values())
+    return use.is_own and not (reading.waits or use.has_previous_key) and is_created
 
 
 def _refused(moment: Moment | None) -> set[_Place]:
@@ -107,12 +118,12 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
 
 def _fix(sequence: Sequence, reading: DataReading) -> str:
     use = reading.use
-    if not reading.refusal.startswith("kms:"):
-        return "allow the action in a policy of the role, and remove what denies it from the bucket's policy"
-    if _has_kept_key(sequence, use) or use.data not in _OPTIONS:
+    is_of_key = reading.refusal.startswith("kms:")
+    if not is_of_key or _has_kept_key(sequence, use) or use.data not in _OPTIONS:
+        in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""
         return (
-            "allow the action in a policy of the role, and the account or the role in the policy of the key, "
-            "and remove what denies it"
+            f"allow the action in a policy of the role and in its permissions boundary{in_key}, and remove "
+            "what denies it there or in the policy of the bucket or topic"
         )
     if not use.is_own and use.data in ("captured data", "core dumps"):
         return "keep the permission for the old key, with old_key.grant_decrypt(role)"

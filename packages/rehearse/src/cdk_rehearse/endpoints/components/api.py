@@ -273,5 +273,5 @@ def _inline(container: Mapping[str, Any], config: Any) -> dict[str, Any]:
     primary = {"Image": container.get("Image", "")}
     if "ArtifactUrl" in container:
         primary["ModelDataUrl"] = container["ArtifactUrl"]
-    role = config.kept_members["ExecutionRoleArn"]
-    return {"PrimaryContainer": primary, "ExecutionRoleArn": role}
+    shared = {name: config.kept_members.get(name) for name in ("ExecutionRoleArn", "VpcConfig")}
+    return {"PrimaryContainer": primary, **shared}

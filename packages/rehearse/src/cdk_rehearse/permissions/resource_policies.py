@@ -1,0 +1,86 @@
+"""The policies of KMS keys, buckets and topics of the account, which decide together with those of a role.
+
+Sources: IAM user guide, "Policy evaluation logic" (a Deny in any policy wins; in one account, either may
+allow); KMS developer guide, "Troubleshooting key access" (a key policy must allow the role, or the account,
+so that the role's own policies count) and "Key states".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from moto.kms.models import kms_backends
+from moto.s3.models import s3_backends
+from moto.sns.models import sns_backends
+
+from ..services.service_api import ServiceApi
+from .policy import Decision, Service
+
+
+@dataclass(frozen=True)
+class ResourcePolicies:
+    """Reads moto's store. ``decide`` is :func:`~.policy.decide` with the account's notes."""
+
+    api: ServiceApi
+    decide: Callable[..., Decision]
+
+    def allow_role(self, role_arn: str, of_role: Decision, request: Mapping[str, Any]) -> bool:
+        """Whether a role may use a resource; ``of_role`` is what the role's own policies decide.
+
+        They decide alone without a policy of the resource, and if it is outside the account's stacks.
+        """
+        resource, is_of_key = request["resource"], request["action"].startswith("kms:")
+        policy = self._policy(request["action"], resource)
+        if policy is None:
+            return of_role is Decision.ALLOWED
+        account = role_arn.split(":")[4]
+        root = role_arn.partition(f":{account}:")[0] + f":{account}:root"
+        for_role, *for_account = (
+            self.decide([parse_policy(policy)], principal=each, **request)
+            for each in (role_arn, root, account)
+        )
+        is_off = is_of_key and self._key(resource).key_state != "Enabled"
+        if is_off or Decision.DENIED in (of_role, for_role, *for_account):
+            return False
+        counts = not is_of_key or Decision.ALLOWED in for_account
+        return for_role is Decision.ALLOWED or (counts and of_role is Decision.ALLOWED)
+
+    def allow_service(self, service: str, request: Mapping[str, Any]) -> bool:
+        """Whether a key of the account lets an AWS service use it.
+
+        A service has a name with its Region and one without (CDK API reference, ``ServicePrincipalOpts``).
+        """
+        key = self._key(request["resource"])
+        if key is None:
+            return True
+        names = (service, service.replace(f".{self.api.region}.", "."))
+        decisions = [
+            self.decide([parse_policy(key.policy)], principal=Service(each), **request) for each in names
+        ]
+        is_allowed = Decision.ALLOWED in decisions and Decision.DENIED not in decisions
+        return is_allowed and key.key_state == "Enabled"
+
+    def _policy(self, action: str, resource: str) -> str | bytes | None:
+        """The policy of a key, a bucket or a topic; ``None`` without one."""
+        if action.startswith("s3:"):
+            name = resource.removeprefix("arn:aws:s3:::").partition("/")[0]
+            found: Any = s3_backends[self.api.account]["aws"].buckets.get(name)
+        elif action.startswith("sns:"):
+            found = sns_backends[self.api.account][self.api.region].topics.get(resource)
+        else:
+            found = self._key(resource)
+        return None if found is None else found.policy
+
+    def _key(self, key_arn: str) -> Any:
+        return kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
+
+
+@lru_cache(maxsize=256)
+def parse_policy(document: str | bytes) -> Mapping[str, Any]:
+    """The policy of a resource, which many requests ask."""
+    parsed: Mapping[str, Any] = json.loads(document)
+    return parsed
