@@ -52,7 +52,9 @@ class State:
             if stack.status != "DELETE_COMPLETE"
             for logical_id, each in stack.resources.items()
         }
-        return cls({place: (each.request.type, each.physical.id) for place, each in deployed.items()}, deployed)
+        return cls(
+            {place: (each.request.type, each.physical.id) for place, each in deployed.items()}, deployed
+        )
 
 
 @dataclass

@@ -11,9 +11,9 @@ from ..services.resource_schemas import resource_schema, stateful_types
 from ..stacks.change import RETAINING
 from .trial import Outcome
 
-_KEY = "AWS::KMS::Key"
+_KEY, _EMPTIES = "AWS::KMS::Key", "Custom::S3AutoDeleteObjects"
 _FATES = {
-    **dict.fromkeys(RETAINING, "its data stays in {}, which no stack contains any more"),
+    **dict.fromkeys(RETAINING, "its data stays in the old one, which no stack contains any more"),
     "Snapshot": "AWS makes a snapshot and deletes its data",
     "AWS::S3::Bucket": "AWS deletes it only if it has no objects",
     _KEY: "what it has encrypted can never be read again",
@@ -29,15 +29,15 @@ def replaced_data_problems(outcome: Outcome) -> Iterator[Finding]:
     """
     before, after = outcome.before.deployed, outcome.after.deployed
     created = {each.request.type for place, each in after.items() if place not in before} - {_KEY}
-    emptied = {each.properties.get("BucketName") for each in before.values() if "AutoDelete" in each.request.type}
+    emptied = {each.properties["BucketName"] for each in before.values() if each.request.type == _EMPTIES}
     for place, old in before.items():
         new, kind, name = after.get(place), old.request.type, old.physical.id
         policy = new.update_replace_policy if new else old.deletion_policy
         is_kept = policy in RETAINING
-        is_same = new is not None and new.physical.id == name
+        is_same = new and new.physical.id == name
         if kind in stateful_types() and not is_same and (new or not is_kept or kind in created):
             fate = _FATES.get(policy) or _FATES.get("" if name in emptied else kind, "its data is deleted")
-            message = f"this {kind} {_change(old, new)}; {fate.format(name)}"
+            message = f"this {kind} {_change(old, new)}; {fate}"
             fix = "copy the data into the new one before anything uses it" if is_kept else _FIX
             yield Finding("rehearse-data-replaced", Severity.WARNING, place[1], message, fix)
 
