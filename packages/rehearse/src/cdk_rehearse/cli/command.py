@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cdk_rehearse.cli.deployed import read_parameters, read_template_text
+from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
 from constructs_triton_core.aws.aws_reader import make_session
@@ -129,5 +129,4 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)
-    text = read_template_text(session, arguments.deployed)
-    return deployed_version(arguments.deployed, text, read_parameters(session, arguments.deployed)), paths[0]
+    return deployed_version(arguments.deployed, *read_deployed(session, arguments.deployed)), paths[0]
