@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 Resources = dict[str, dict[str, Any]]
 
-FOREIGN = re.compile(r"sagemaker|triton|\bmodels?\b|endpoint|may read|answers", re.IGNORECASE)
+FOREIGN = re.compile(r"sagemaker|triton|\bmodels?\b|endpoint|may read v|answers", re.IGNORECASE)
 """Words of apps with models."""
 
 

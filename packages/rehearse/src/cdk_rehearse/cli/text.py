@@ -148,7 +148,9 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
     if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
     if found.way_back is not None:
-        yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
+        is_lost = any(each.code == "rehearse-data-replaced" for each in found.problems)
+        end = ", but brings no data back" if is_lost and found.way_back.succeeds else ""
+        yield f"deploying OLD again afterwards {_result(found.way_back, named)}{end}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
         # The reason of a failure is that of the error above.
