@@ -1,6 +1,6 @@
 """Write each change of the page as NAME.py and its cloud assembly as NAME.out.
 
-``base`` is the app of the page, ``cdk`` has three edits, and ``renamed`` has another construct ID for the bus.
+``base`` is the app of the page, ``cdk`` has three edits, and ``renamed`` has another ID for the bus.
 """
 
 from __future__ import annotations
