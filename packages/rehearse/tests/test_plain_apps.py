@@ -128,11 +128,11 @@ def edited(**changed: Any) -> Resources:
 
 
 def rehearsal(old: Resources | None, new: Resources | None) -> Rehearsal:
-    versions = [
+    before, after = (
         Version(() if each is None else (StackVersion("Shop", Template({"Resources": each})),))
         for each in (old, new)
-    ]
-    return simulate(Request(*versions, failures="none"))
+    )
+    return simulate(Request(before, after, failures="none"))
 
 
 def losses(found: Rehearsal) -> dict[str, str]:
