@@ -77,6 +77,7 @@ def _rehearse(environment: Environment) -> None:
     (environment.folder / "queue.json").write_text(json.dumps(_QUEUE))
     (environment.folder / "rehearsal.py").write_text(_REHEARSAL)
     _expect(environment.run("python", "rehearsal.py"), "CREATE_COMPLETE ['Queue']")
+    _expect(environment.run("cdk-rehearse", "none", "queue.json"), "queue CREATE_COMPLETE")
 
 
 def _constructs(environment: Environment) -> None:

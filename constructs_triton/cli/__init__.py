@@ -32,7 +32,7 @@ COMMAND_GROUPS = {
         "doctor": Command(f"{__name__}.doctor", "show what works on this machine"),
         "doctor completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
         "rehearse": Command(
-            "cdk_rehearse.cli.command", "rehearse an update in a simulated AWS account", "rehearse"
+            f"{__name__}.rehearse", "rehearse an update in a simulated AWS account", "rehearse"
         ),
     },
     "Endpoints in AWS": {

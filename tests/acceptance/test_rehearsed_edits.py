@@ -109,7 +109,7 @@ EDITS = {
         ],
     ),
     "prefix": Edit(MANY, replace(MANY, models={**MANY.models, "prefix": "other/"}), NEW_PREFIX),
-    "bucket": Edit(MANY, replace(MANY, models={"bucket": "bucket"}), NEW_PREFIX),
+    "bucket": Edit(MANY, replace(MANY, models={"bucket": "bucket"}), NEW_PREFIX, ("rehearse-data-replaced",)),
     "repository KMS key": Edit(
         MANY,
         replace(MANY, models={**MANY.models, "encryption_key": "K"}),

@@ -103,6 +103,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "failures",
         "updates",
         "cli",
+        "__main__",
     ),
     "constructs_triton_tools": (
         "declared_fields",

@@ -7,33 +7,23 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from typing import Any
+from unittest import mock
 
 from constructs_triton_core.errors import MissingDependencyError
 
-_INHERITED = object()
 
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Iterator[None]:
-    """Set an attribute, and restore the former one at the end."""
+def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> AbstractContextManager[Any]:
+    """Return what sets an attribute, and restores the former one at the end."""
     if not is_new and not hasattr(owner, name):
         raise MissingDependencyError(
             f"cdk_rehearse: moto {version('moto')} is not supported, its "
             f"{getattr(owner, '__qualname__', owner)} has no {name}; "
             "run `pip install cdk-rehearse`, which installs a supported release"
         )
-    former = vars(owner).get(name, _INHERITED)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if former is _INHERITED:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, former)
+    return mock.patch.object(owner, name, value, create=is_new)
 
 
-def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> AbstractContextManager[None]:
+def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> AbstractContextManager[Any]:
     """Replace a method by ``around``, which gets the method and then the arguments of each call."""
     original = getattr(owner, name, None)
     return replaced(owner, name, lambda *given, **named: around(original, *given, **named))

@@ -48,16 +48,18 @@ def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -
     return value
 
 
-def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
-    """Return what reads two strings with an equals sign between them; ``form`` is for example NAME=PATH."""
+def pair_argument(
+    form: str, example: str, read_value: Callable[[str], Any] = str
+) -> Callable[[str], tuple[str, Any]]:
+    """Return what reads a string and a value with an equals sign between them, such as NAME=PATH."""
 
-    def read(text: str) -> tuple[str, str]:
+    def read(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
         if not (name and value):
             raise argparse.ArgumentTypeError(
                 f"must have the form {form}, got {text!r}; write for example {example}"
             )
-        return name, value
+        return name, read_value(value)
 
     return read
 

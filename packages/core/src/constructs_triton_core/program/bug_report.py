@@ -20,7 +20,7 @@ _PACKAGES = (
 def write_bug_report(error: BaseException, program: str, words: Sequence[str]) -> str:
     """Write the command, the versions and the traceback into a new file, and return its path."""
     # Only the user may read the file: a command line may contain what others must not see.
-    number, path = tempfile.mkstemp(prefix="constructs-triton-error-", suffix=".txt")
+    number, path = tempfile.mkstemp(prefix=f"{program}-error-", suffix=".txt")
     with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.writelines(f"{line}\n" for line in _lines(error, program, words))
     return path

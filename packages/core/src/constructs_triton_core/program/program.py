@@ -69,7 +69,8 @@ class Program:
         examples: Command lines with a word on each, for the help.
         groups: Its commands by the headings of the help. A name of two words is a command whose first word
             is a command too, as ``cost`` and ``cost prices``; the help of the first one describes it.
-        default: The command that runs if the first word names none. Default: the word is an error.
+        default: The command that runs if the first word names none. If there is no other, its help is that of
+            the program. Default: the word is an error.
     """
 
     name: str
@@ -82,6 +83,10 @@ class Program:
     def commands(self) -> dict[str, Command]:
         """All commands by name."""
         return {name: command for group in self.groups.values() for name, command in group.items()}
+
+    @property
+    def _has_one_command(self) -> bool:
+        return [self.default] == [*self.commands]
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run one command and return its exit code: see ``constructs_triton_core.program.exit_codes``."""
@@ -97,6 +102,8 @@ class Program:
                 _close_output()
 
     def _with_command(self, words: Sequence[str]) -> list[str]:
+        if self._has_one_command:
+            return [*words] if words[:1] == ["--version"] else [self.default, *words]
         both = " ".join(words[:2])  # such as "cost prices"; other words after "cost" are those of "cost"
         if both in self.commands:
             return [both, *words[2:]]
@@ -186,7 +193,8 @@ class Program:
             dest="command", required=True, metavar="COMMAND", prog=self.name, help=commands_help
         )
         for name, command in self.commands.items():
-            subparser = commands.add_parser(name, help=command.summary)
+            prog = self.name if self._has_one_command else f"{self.name} {name}"
+            subparser = commands.add_parser(name, help=command.summary, prog=prog)
             if name in words:
                 self._declare(command, subparser)
         return parser

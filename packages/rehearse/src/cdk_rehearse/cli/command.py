@@ -1,4 +1,4 @@
-"""``constructs-triton rehearse``: see what an update does, step by step, before it happens."""
+"""The command ``rehearse``: see what an update does, step by step, before it happens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cdk_rehearse.cli.deployed import read_parameters, read_template_text
+from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, show_work
@@ -18,16 +19,19 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines, s
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version
 
-_EXTRA = "It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'."
+__all__ = ["add_arguments", "run"]
+
+_SHOWN = "what is replaced and deleted, which data is lost, what happens if a step fails, and the way back"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_arguments(
+    parser: argparse.ArgumentParser, *, shown: str = _SHOWN, extra: str = "", fleet: str = argparse.SUPPRESS
+) -> None:
+    """Declare the arguments; the texts are what it shows, what it needs, and the help of ``--fleet``."""
     parser.description = (
         "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
-        "what serves, who may read which model, what happens if a step fails, and the way back. Nothing is "
-        f"changed in AWS. {_EXTRA} Exit code 1 if the update has an error, 2 if OLD or NEW cannot be read or "
-        "OLD cannot be deployed."
+        f"{shown}. Nothing is changed in AWS. {extra}Exit code 1 if the update has an error, 2 if OLD or NEW "
+        "cannot be read or OLD cannot be deployed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
@@ -38,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "DescribeStacks); give only NEW",
     )
     add_common(parser, "--stack", dest="stacks", default=[], action="append")
-    _add_deployed_state(parser)
+    _add_deployed_state(parser, fleet)
     parser.add_argument(
         "--failures",
         choices=("each", "none"),
@@ -61,16 +65,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--region", "--profile", "--json")
 
 
-def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
+def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
     """Declare what neither version contains."""
     parser.add_argument(
         "--fleet",
         action="append",
-        type=_fleet,
+        type=pair_argument("NAME=COUNT", "digits=4", whole_number(RangeLimit(0, None))),
         default=[],
         metavar="NAME=COUNT",
-        help="instances of each variant of the endpoint with this name or logical ID before the update "
-        "(default: the maximum of its scaling); repeatable",
+        help=fleet,
     )
     parser.add_argument(
         "--parameters",
@@ -126,14 +129,4 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)
-    text = read_template_text(session, arguments.deployed)
-    return deployed_version(arguments.deployed, text, read_parameters(session, arguments.deployed)), paths[0]
-
-
-def _fleet(text: str) -> tuple[str, int]:
-    name, _, count = text.rpartition("=")
-    if not name or not count.isdecimal() or not count.isascii():
-        raise argparse.ArgumentTypeError(
-            f"must have the form NAME=COUNT, got {text!r}; write for example digits=4"
-        )
-    return name, int(count)
+    return deployed_version(arguments.deployed, *read_deployed(session, arguments.deployed)), paths[0]

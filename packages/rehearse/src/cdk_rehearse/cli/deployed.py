@@ -11,32 +11,11 @@ if TYPE_CHECKING:
     import boto3
 
 
-def read_parameters(session: boto3.Session, stack: str) -> dict[str, str]:
-    """Read the values of a deployed stack's parameters with ``cloudformation:DescribeStacks``.
+def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, str]]:
+    """Read the template of a stack after its transforms, and the values of its parameters by name.
 
-    Of a parameter with ``NoEcho``, AWS returns asterisks.
-
-    Args:
-        session: boto3 session with the Region and credentials.
-        stack: Name or ARN of the stack.
-
-    Returns:
-        The values by name; none if the credentials may not read them.
-
-    Raises:
-        AwsError: AWS cannot be reached.
-    """
-    try:
-        found = AwsReader(session).require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
-    except AwsError as error:
-        if error.code:
-            return {}
-        raise
-    return {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
-
-
-def read_template_text(session: boto3.Session, stack: str) -> str:
-    """Read the template of a deployed stack with ``cloudformation:GetTemplate``, after its transforms.
+    It uses ``cloudformation:GetTemplate`` and ``DescribeStacks``. Without permission for the second there are
+    no values. Of a parameter with ``NoEcho``, AWS returns asterisks.
 
     Args:
         session: boto3 session with the Region and credentials.
@@ -45,7 +24,13 @@ def read_template_text(session: boto3.Session, stack: str) -> str:
     Raises:
         AwsError: the stack does not exist, the credentials may not read it, or AWS cannot be reached.
     """
-    request = {"StackName": stack, "TemplateStage": "Processed"}
-    found = AwsReader(session).describe(f"stack {stack}", "cloudformation", "get_template", **request)
-    body = found["TemplateBody"]
-    return body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON
+    reader, request = AwsReader(session), {"StackName": stack, "TemplateStage": "Processed"}
+    body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)["TemplateBody"]
+    text = body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON
+    try:
+        found = reader.require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
+    except AwsError as error:
+        if error.code:
+            return text, {}
+        raise
+    return text, {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}

@@ -1,4 +1,4 @@
-"""``constructs-triton rehearse --serve``: an account that ``cdk``, ``aws`` and boto3 connect to."""
+"""``rehearse --serve``: an account that ``cdk``, ``aws`` and boto3 connect to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import NoReturn
 
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 
 _POLL_SECONDS = 0.5
+_MODELS = "The account runs no models. To call a deployed endpoint, run `{}`."
 
 
 def serve(*, as_json: bool) -> NoReturn:
@@ -36,7 +38,7 @@ def serve(*, as_json: bool) -> NoReturn:
             print_note(
                 "A simulated AWS account is running. Paste these lines into another terminal, then run "
                 "`npx cdk bootstrap` and `npx cdk deploy`.",
-                f"The account runs no models. To call a deployed endpoint, run `{local_up}`.",
+                *([_MODELS.format(local_up)] if find_spec("constructs_triton") else []),
                 "Everything in the account is lost when you press Ctrl-C.",
             )
         noted: set[str] = set()

@@ -21,6 +21,8 @@ _LOGICAL_ID = re.compile(
 )
 """A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
 _WIDTH = 100
+_TYPE = re.compile(r"AWS::(\w+)::\w+ ")
+"""The beginning of a note about resources of one type, with its service."""
 Named = Callable[[str], str]
 """Writes the paths of constructs in place of logical IDs."""
 
@@ -126,7 +128,7 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
     yield from _listed("depends on AWS", map(named, found.depends_on_aws))
-    yield from _listed("not simulated", map(named, found.not_simulated))
+    yield from _listed("not simulated", map(named, _shortened(found.not_simulated)))
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
@@ -146,7 +148,9 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
     if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
     if found.way_back is not None:
-        yield f"deploying OLD again afterwards {_result(found.way_back, named)}"
+        is_lost = any(each.code == "rehearse-data-replaced" for each in found.problems)
+        end = ", but brings no data back" if is_lost and found.way_back.succeeds else ""
+        yield f"deploying OLD again afterwards {_result(found.way_back, named)}{end}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
         # The reason of a failure is that of the error above.
@@ -156,6 +160,15 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
 
 def _result(operation: Operation, named: Named) -> str:
     return "works" if operation.succeeds else f"fails: {operation.status}, {named(operation.reason)}"
+
+
+def _shortened(notes: Sequence[str]) -> Iterator[str]:
+    """Name only the services of the types that are not simulated if there are more than four types."""
+    services = [match[1] for match in map(_TYPE.match, notes) if match]
+    if len(services) > 4:
+        names = ", ".join(dict.fromkeys(services))
+        yield f"what resources of {len(services)} types do ({names}); --json lists them"
+    yield from (each for each in notes if len(services) < 5 or not _TYPE.match(each))
 
 
 def _short(type: str) -> str:

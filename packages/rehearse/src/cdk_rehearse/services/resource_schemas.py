@@ -25,6 +25,8 @@ from ..opaque_values import is_opaque
 _REGION = "us-east-1"
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
+#: The schemas call it conditional, but UpdateTable cannot change it, and change sets show a replacement.
+_REPLACING = {"AWS::DynamoDB::Table": ("KeySchema",), "AWS::DynamoDB::GlobalTable": ("KeySchema",)}
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ResourceSchema:
 
     def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
         """The properties that differ and can only be given at creation."""
-        paths = self._paths("createOnlyProperties")
+        paths = [*self._paths("createOnlyProperties"), *((name,) for name in _REPLACING.get(self.type, ()))]
         return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
 
     def recreation(self, name: str) -> str:
@@ -117,6 +119,13 @@ def resource_schema(type: str) -> ResourceSchema:
             "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
         )
     return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+
+
+@cache
+def stateful_types() -> frozenset[str]:
+    """The types whose resources contain data, as AWS lists them for cfn-lint's rule I3011."""
+    path = _data_folder().parent / "AdditionalSpecs" / "StatefulResources.json"
+    return frozenset(json.loads(path.read_text())["ResourceTypes"]) - {*_OPEN}
 
 
 def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:

@@ -13,6 +13,7 @@ CODES = {
     "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",
     "rehearse-rollback-fails": "If a step fails, CloudFormation cannot return to the old version.",
     "rehearse-revert-unnoticed": "The stack does not notice that SageMaker kept the old configuration.",
+    "rehearse-data-replaced": "A table, queue, bucket or other resource with data is replaced or deleted.",
     "rehearse-leftover": "A failure leaves a resource that costs money and belongs to no stack.",
     "rehearse-log-group-returns": "A deleted log group may be created again and be in the way later.",
     "rehearse-retained-needs": "A resource is retained, and something that it needs is deleted.",

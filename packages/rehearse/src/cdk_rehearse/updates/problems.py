@@ -11,6 +11,7 @@ from constructs_triton_core.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence
 from .data_problems import data_problems
+from .replaced_data import replaced_data_problems
 from .report import Leftover
 from .trial import Outcome
 
@@ -51,6 +52,7 @@ def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Findin
         yield _refused(outcome)
     yield from reader_problems(sequence)
     yield from data_problems(sequence)
+    yield from replaced_data_problems(outcome)
     yield from _shrinking(sequence)
     yield from late_log_problems(outcome)
     if outcome.is_complete and not is_deletion:

@@ -10,6 +10,7 @@ from moto.sagemaker.models import sagemaker_backends
 from ..account import SimulatedAccount
 from ..endpoints.encrypted_data import DataReading
 from ..endpoints.readings import Count, Peak, Reading
+from ..providers.provider import Deployed
 from ..stacks.stack import Event, Stack
 from ..steps import Step
 from .report import Leftover
@@ -40,17 +41,19 @@ class State:
     """The resources of all stacks: type and physical ID by stack and logical ID."""
 
     resources: Mapping[tuple[str, str], tuple[str, str]]
+    deployed: Mapping[tuple[str, str], Deployed] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, account: SimulatedAccount) -> State:
         """Return the present state."""
+        deployed = {
+            (stack.name, logical_id): each
+            for stack in account.stacks.all
+            if stack.status != "DELETE_COMPLETE"
+            for logical_id, each in stack.resources.items()
+        }
         return cls(
-            {
-                (stack.name, logical_id): (deployed.request.type, deployed.physical.id)
-                for stack in account.stacks.all
-                if stack.status != "DELETE_COMPLETE"
-                for logical_id, deployed in stack.resources.items()
-            }
+            {place: (each.request.type, each.physical.id) for place, each in deployed.items()}, deployed
         )
 
 

@@ -1,0 +1,48 @@
+"""Write each change of the page as NAME.py and its cloud assembly as NAME.out.
+
+``base`` is the app of the page, ``cdk`` has three edits, and ``renamed`` has another ID for the bus.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+
+CHANGES = {
+    "base": {},
+    "cdk": {
+        'Attribute(name="id"': 'Attribute(name="customer"',
+        'Queue(self, "Jobs")': 'Queue(self, "Jobs", fifo=True)',
+        "desired_count=2": "desired_count=4",
+    },
+    "renamed": {'EventBus(self, "Bus"': 'EventBus(self, "Events"'},
+}
+CONTEXT = {"aws:cdk:enable-path-metadata": True}
+"""What ``cdk synth`` passes to every app: resources have the paths of their constructs."""
+
+
+def synthesize(name: str, code: str) -> None:
+    """Run the code of an app and synthesize its stack."""
+    names = {"__name__": name}
+    exec(compile(code, f"{name}.py", "exec"), names)
+    app = cdk.App(outdir=f"{name}.out", context=CONTEXT, builtin_cloud_formation_validation=False)
+    names["ShopStack"](app, "Shop")
+    app.synth()
+
+
+def main() -> None:
+    """Write all changes."""
+    code = Path("app.py").read_text(encoding="utf-8")
+    for name, edits in CHANGES.items():
+        changed = code
+        for before, after in edits.items():
+            if before not in changed:
+                raise ValueError(f"{name}: app.py does not contain {before!r}")
+            changed = changed.replace(before, after)
+        Path(f"{name}.py").write_text(changed, encoding="utf-8")
+        synthesize(name, changed)
+
+
+if __name__ == "__main__":
+    main()

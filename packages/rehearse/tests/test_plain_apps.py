@@ -1,0 +1,287 @@
+"""Rehearsals of an app without models: a table, queues, functions, events and a service of ECS."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdk_rehearse.cli.text import report_lines
+from cdk_rehearse.services.resource_schemas import stateful_types
+from cdk_rehearse.updates.report import Rehearsal
+from cdk_rehearse.updates.simulation import simulate
+from cdk_rehearse.updates.versions import Request, StackVersion, Version
+from constructs_triton_core.cloud_assembly.template import Template
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+Resources = dict[str, dict[str, Any]]
+
+FOREIGN = re.compile(r"sagemaker|triton|\bmodels?\b|endpoint|may read v|answers", re.IGNORECASE)
+"""Words of apps with models."""
+
+
+def _arn(name: str) -> dict[str, Any]:
+    return {"Fn::GetAtt": [name, "Arn"]}
+
+
+def _resource(type: str, policy: str = "", **properties: Any) -> dict[str, Any]:
+    policies = {"DeletionPolicy": policy, "UpdateReplacePolicy": policy} if policy else {}
+    return {"Type": f"AWS::{type}", "Properties": properties, **policies}
+
+
+def _table(policy: str = "", **properties: Any) -> dict[str, Any]:
+    key = [{"AttributeName": "id", "KeyType": "HASH"}]
+    attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "customer")]
+    given = {"KeySchema": key, "AttributeDefinitions": attributes, "BillingMode": "PAY_PER_REQUEST"}
+    return _resource("DynamoDB::Table", policy, **{**given, **properties})
+
+
+def _function(runtime: str) -> dict[str, Any]:
+    code = {"ZipFile": "def handler(event, context): pass"}
+    return _resource(
+        "Lambda::Function", Code=code, Runtime=runtime, Handler="index.handler", Role=_arn("Role")
+    )
+
+
+def shop() -> Resources:
+    """The resources of the app."""
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    task = {"Name": "web", "Image": "nginx", "Essential": True, "PortMappings": [{"ContainerPort": 80}]}
+    target = {"ContainerName": "web", "ContainerPort": 80, "TargetGroupArn": {"Ref": "Targets"}}
+    network = {"AwsvpcConfiguration": {"Subnets": [{"Ref": "Subnet"}]}}
+    forward = {"Type": "forward", "TargetGroupArn": {"Ref": "Targets"}}
+    redrive = {"deadLetterTargetArn": _arn("Dead"), "maxReceiveCount": 3}
+    empty = {"Fn::GetAtt": ["Emptier", "Arn"]}
+    balancer = "ElasticLoadBalancingV2"
+    return {
+        "Orders": _table("Retain"),
+        "Dead": _resource("SQS::Queue"),
+        "Jobs": _resource("SQS::Queue", RedrivePolicy=redrive),
+        "Role": _resource(
+            "IAM::Role", AssumeRolePolicyDocument={"Version": "2012-10-17", "Statement": [trust]}
+        ),
+        "Worker": _function("python3.13"),
+        "Api": {**_function("nodejs22.x"), "DependsOn": ["Worker"]},
+        "Source": _resource(
+            "Lambda::EventSourceMapping", EventSourceArn=_arn("Jobs"), FunctionName={"Ref": "Worker"}
+        ),
+        "Bus": _resource("Events::EventBus", Name="shop"),
+        "Placed": _resource(
+            "Events::Rule",
+            EventBusName={"Ref": "Bus"},
+            EventPattern={"source": ["shop"]},
+            Targets=[{"Id": "Jobs", "Arn": _arn("Jobs")}],
+        ),
+        "Vpc": _resource("EC2::VPC", CidrBlock="10.0.0.0/16"),
+        "Subnet": _resource("EC2::Subnet", VpcId={"Ref": "Vpc"}, CidrBlock="10.0.0.0/24"),
+        "Balancer": _resource(f"{balancer}::LoadBalancer", Subnets=[{"Ref": "Subnet"}]),
+        "Targets": _resource(f"{balancer}::TargetGroup", VpcId={"Ref": "Vpc"}, Port=80, Protocol="HTTP"),
+        "Listener": _resource(
+            f"{balancer}::Listener",
+            LoadBalancerArn={"Ref": "Balancer"},
+            Port=80,
+            Protocol="HTTP",
+            DefaultActions=[forward],
+        ),
+        "Cluster": _resource("ECS::Cluster"),
+        "Task": _resource("ECS::TaskDefinition", ContainerDefinitions=[task], NetworkMode="awsvpc"),
+        "Service": _resource(
+            "ECS::Service",
+            Cluster={"Ref": "Cluster"},
+            TaskDefinition={"Ref": "Task"},
+            DesiredCount=2,
+            LoadBalancers=[target],
+            NetworkConfiguration=network,
+        ),
+        "Alerts": _resource("SNS::Topic"),
+        "Uploads": _resource("S3::Bucket"),
+        "Emptier": _function("nodejs22.x"),
+        "Empties": {
+            "Type": "Custom::S3AutoDeleteObjects",
+            "Properties": {"ServiceToken": empty, "BucketName": {"Ref": "Uploads"}},
+        },
+        "Log": _resource("Logs::LogGroup", "Retain"),
+    }
+
+
+def edited(**changed: Any) -> Resources:
+    """The app with other properties or resources, by logical ID; ``None`` removes one."""
+    resources = copy.deepcopy(shop())
+    for name, value in changed.items():
+        if value is None:
+            del resources[name]
+        elif "Type" in value:
+            resources[name] = value
+        else:
+            properties = {**resources[name]["Properties"], **value}
+            resources[name]["Properties"] = {
+                key: each for key, each in properties.items() if each is not None
+            }
+    return resources
+
+
+def rehearsal(old: Resources | None, new: Resources | None) -> Rehearsal:
+    before, after = (
+        Version(() if each is None else (StackVersion("Shop", Template({"Resources": each})),))
+        for each in (old, new)
+    )
+    return simulate(Request(before, after, failures="none"))
+
+
+def losses(found: Rehearsal) -> dict[str, str]:
+    """The message of each problem with data, by logical ID."""
+    return {each.path: each.message for each in found.problems if each.code == "rehearse-data-replaced"}
+
+
+EDITS = {
+    "create": (None, shop()),
+    "update": (
+        shop(),
+        edited(Worker={"Runtime": "python3.14", "MemorySize": 512}, Service={"DesiredCount": 4}),
+    ),
+    "failure": (shop(), edited(Orders={"NoSuchProperty": 1})),
+    "deletion": (shop(), None),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_report_has_no_word_about_models(edit: str) -> None:
+    """The text of a report names nothing of SageMaker, and what is not simulated takes a few lines."""
+    found = rehearsal(*EDITS[edit])
+    text = "\n".join(report_lines(found))
+    assert FOREIGN.findall(text) == []
+    (what,) = re.findall(
+        r"not simulated +(what resources of \d+ types do \(DynamoDB, .*?\))", text, re.DOTALL
+    )
+    assert "SQS" in what
+    assert [step.logical_id for step in found.steps] or edit == "failure"
+
+
+def test_small_changes_have_no_problem() -> None:
+    """Another runtime, more memory and more tasks replace nothing and lose nothing."""
+    found = rehearsal(*EDITS["update"])
+    assert found.status == {"Shop": "UPDATE_COMPLETE"}
+    assert (found.replaced, found.problems) == ((), ())
+
+
+def _database(name: str) -> dict[str, Any]:
+    return _resource("RDS::DBInstance", "Snapshot", DBName=name, Engine="mysql", AllocatedStorage="20")
+
+
+CUSTOMER = [{"AttributeName": "customer", "KeyType": "HASH"}]
+REPLACED = {
+    "retained": (shop(), edited(Orders={"TableName": "orders"}), "Orders", "of TableName; its data stays"),
+    "key schema": (shop(), edited(Orders={"KeySchema": CUSTOMER}), "Orders", "of KeySchema; its data stays"),
+    "deleted": (
+        edited(Orders=_table()),
+        edited(Orders=_table(TableName="orders")),
+        "Orders",
+        "of TableName; its data is deleted",
+    ),
+    "queue": (shop(), edited(Jobs={"FifoQueue": True}), "Jobs", "of FifoQueue; its data is deleted"),
+    "snapshot": (
+        edited(Base=_database("shop")),
+        edited(Base=_database("store")),
+        "Base",
+        "of DBName; AWS makes a snapshot",
+    ),
+    "emptied bucket": (
+        shop(),
+        edited(Uploads={"BucketName": "new"}),
+        "Uploads",
+        "of BucketName; its data is",
+    ),
+    "removed": (
+        shop(),
+        edited(Dead=None, Jobs={"RedrivePolicy": None}),
+        "Dead",
+        "removed; its data is deleted",
+    ),
+    "moved": (shop(), edited(Orders=None, Sales=_table()), "Orders", "removed; its data stays"),
+    "key": (edited(Key=_resource("KMS::Key", KeyPolicy={})), shop(), "Key", "can never be read again"),
+}
+
+
+@pytest.mark.parametrize("edit", REPLACED)
+def test_data_that_is_lost_is_reported(edit: str) -> None:
+    """A warning names the resource, the property that replaces it, and what becomes of the data."""
+    old, new, place, message = REPLACED[edit]
+    found = losses(rehearsal(old, new))
+    assert list(found) == [place]
+    assert message in found[place]
+
+
+def test_table_with_a_name_is_not_replaced_in_place() -> None:
+    """CloudFormation refuses another key schema for a table whose template gives its name."""
+    named = edited(Orders={"TableName": "orders"})
+    other = edited(Orders={"TableName": "orders", "KeySchema": CUSTOMER})
+    found = rehearsal(named, other)
+    assert [each.code for each in found.errors] == ["rehearse-name-collision"]
+    assert "custom-named resource requires replacing" in found.reason
+    assert losses(found) == {}
+
+
+def test_deletion_names_the_data_that_is_deleted() -> None:
+    """The retained table and log group are left, and everything else with data is deleted."""
+    found = rehearsal(shop(), None)
+    assert sorted(losses(found)) == ["Dead", "Jobs", "Uploads"]
+    assert {each.logical_id for each in found.leftovers} == {"Orders", "Log"}
+
+
+def test_types_with_data_are_those_of_aws() -> None:
+    """The list of AWS in cfn-lint has tables, queues, buckets, keys and file systems, and no functions."""
+    wanted = {"DynamoDB::Table", "SQS::Queue", "S3::Bucket", "KMS::Key", "EFS::FileSystem", "RDS::DBInstance"}
+    assert {f"AWS::{each}" for each in wanted} <= stateful_types()
+    assert not {"AWS::Lambda::Function", "AWS::CloudFormation::Stack"} & stateful_types()
+
+
+#: The program without the constructs: their packages cannot be imported, and nothing imports them.
+ALONE = """
+import sys
+for name in ("constructs_triton", "triton_model_check", "constructs_triton_tools", "aws_cdk"):
+    sys.modules[name] = None
+import cdk_rehearse.construct_libraries as libraries
+libraries.construct_libraries = lambda: ()
+from cdk_rehearse.cli import main
+from cdk_rehearse.updates import rehearsing, worker
+rehearsing._PROCESS.call = lambda request, **limits: worker.answer(request)
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+def _run_alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ALONE, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_program_runs_without_the_constructs(tmp_path: Path) -> None:
+    """``cdk-rehearse OLD NEW`` needs no command, and exits with 1 if the update has an error."""
+    (tmp_path / "shop.json").write_text(json.dumps({"Resources": shop()}))
+    other = edited(Orders={"TableName": "orders"}, Bus={"NoSuchProperty": 1})
+    (tmp_path / "new.json").write_text(json.dumps({"Resources": other}))
+    run = _run_alone("none", "shop.json", "--failures", "none", "--orders", "1", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("shop CREATE_COMPLETE: 22 resources changed")
+    run = _run_alone("shop.json", "new.json", "--failures", "none", "--orders", "1", folder=tmp_path)
+    assert run.returncode == 1
+    assert "error[rehearse-update-fails]" in run.stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], [], ["old.json", "new.json"], ["--fleet", "x", "a", "b"]])
+def test_help_and_errors_have_no_word_about_models(words: list[str], tmp_path: Path) -> None:
+    """The help names all options but the one about fleets; the name of the program has no command in it."""
+    run = _run_alone(*words, folder=tmp_path)
+    assert FOREIGN.findall(run.stdout + run.stderr) == []
+    assert run.returncode == (0 if words == ["--help"] else 2)
+    if words == ["--help"]:
+        assert run.stdout.startswith("usage: cdk-rehearse [options] [OLD NEW ...]")
+        assert {"--deployed", "--stack", "--parameters", "--failures", "--orders", "--serve", "--json"} <= {
+            *re.findall(r"--[a-z]+", run.stdout)
+        }
