@@ -54,6 +54,12 @@ class ResourceSchema:
         return identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
 
     @property
+    def tag_property(self) -> str:
+        """The property that contains the tags."""
+        path: str = self.body.get("tagging", {}).get("tagProperty", "/properties/Tags")
+        return path.split("/")[2]
+
+    @property
     def attributes(self) -> frozenset[str] | None:
         """The names of ``Fn::GetAtt``; ``None`` if any name may be one.
 

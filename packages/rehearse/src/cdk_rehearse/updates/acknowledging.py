@@ -1,0 +1,56 @@
+"""Acknowledgements: problems that the user knows of, which then do not count.
+
+An acknowledgement is ``CODE`` or ``CODE@PLACE``. The place is what the problem has before its text: a
+construct or one above it, a logical ID, a stack, or an endpoint with or without the word before its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.spelling import quoted
+
+from .codes import CODES
+from .report import Rehearsal
+
+_GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
+"""The end of a name that CloudFormation generates, which differs from rehearsal to rehearsal."""
+
+
+def expect_codes(acknowledgements: Iterable[str]) -> None:
+    """Raise ``InvalidValueError`` if an acknowledgement has no known code."""
+    for each in acknowledgements:
+        code = each.partition("@")[0]
+        if code not in CODES:
+            near = difflib.get_close_matches(code, CODES, cutoff=0.3)
+            fix = f"write one of {quoted(near or CODES)}"
+            raise InvalidValueError(f"acknowledge: unknown code, got {each!r}; {fix}")
+
+
+def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
+    """Return the rehearsal without the problems that are acknowledged; they are named apart."""
+    known, unused = set(), []
+    for acknowledgement in acknowledgements:
+        fitting = {each for each in found.problems if _fits(found, each, acknowledgement)}
+        known |= fitting
+        if not fitting:
+            unused.append(acknowledgement)
+    return replace(
+        found,
+        problems=tuple(each for each in found.problems if each not in known),
+        acknowledged=tuple(each for each in found.problems if each in known),
+        unused_acknowledgements=tuple(unused),
+    )
+
+
+def _fits(found: Rehearsal, problem: Finding, acknowledgement: str) -> bool:
+    code, _, place = acknowledgement.partition("@")
+    wanted = re.escape(_GENERATED.sub("", place))
+    places = [_GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
+    pattern = rf"(endpoint |inference component )?{wanted}($|[/,])" if place else ""
+    return code == problem.code and any(re.match(pattern, each) for each in places)
