@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CODE[@PLACE]",
-        help="do not count this problem, for example rehearse-leftover@Digits; the place is the construct path, "
+        help="do not count this problem, for example rehearse-leftover@Digits; the place is the construct, "
         "logical ID, stack or endpoint before its text; repeatable",
     )
     add_common(parser, "--region", "--profile", "--json")

@@ -113,8 +113,8 @@ def _event(failure: Failure, named: Named) -> str:
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
-    if found.has_endpoints or found.callers:
-        yield from _listed("callers", map(named, found.callers or (_NO_CALLER,)))
+    endpoints = found.instances or [step for step in found.steps if step.serving]
+    yield from _listed("callers", map(named, found.callers or ((_NO_CALLER,) if endpoints else ())))
     yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))

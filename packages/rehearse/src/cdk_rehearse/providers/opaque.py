@@ -13,7 +13,7 @@ from ..errors import NotSimulatedError
 from ..opaque_values import OpaqueAttributes, opaque_value
 from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
-from .provider import Deployed, Physical, Provider, Request
+from .provider import Deployed, Physical, Provider, Request, without
 
 
 class OpaqueResource(Provider):
@@ -70,9 +70,10 @@ class Tolerant(Provider):
         try:
             return self._provider.update(current, request)
         except NotSimulatedError:
-            if (retagged := _retagged(current, request)) != current:  # tags do not matter to any claim
-                return self.update(retagged, request)
-            if current.request != request:
+            old, new = _untagged(current.request), _untagged(request)
+            if (old, new) != (current.request, request):  # no claim depends on tags
+                return self.update(replace(current, request=old), new)
+            if old != new:
                 what = f"update of {request.type}"
                 self.api.note_not_simulated(what, request.stack_name, request.logical_id)
             return current.physical
@@ -82,9 +83,6 @@ class Tolerant(Provider):
             self._provider.delete(current)
 
 
-def _retagged(current: Deployed, request: Request) -> Deployed:
-    """A resource as it is with the tags that are asked for, whatever else changes."""
+def _untagged(request: Request) -> Request:
     tags = resource_schema(request.type).tag_property
-    wanted = {name: value for name, value in request.properties.items() if name == tags}
-    properties = {**{name: value for name, value in current.properties.items() if name != tags}, **wanted}
-    return replace(current, request=replace(current.request, properties=properties))
+    return replace(request, properties=without(request.properties, tags))

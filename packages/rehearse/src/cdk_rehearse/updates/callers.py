@@ -8,8 +8,8 @@ AsyncInferenceConfig can only receive asynchronous invocations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -23,57 +23,40 @@ from ..account import SimulatedAccount
 from .problems import problem
 
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
+_ENDPOINT, _OPERATION = "", "operation"
+Call = tuple[str, str, str]
+"""What a call contains: the endpoint, a kind of name and the name; the operation that works is one too."""
 
 
-@dataclass(frozen=True)
-class Interface:
-    """How an endpoint is called: asynchronously or not, and what calls may name, with the kind of each."""
-
-    is_asynchronous: bool
-    names: frozenset[tuple[str, str]]
-
-    def of(self, kind: str) -> set[str]:
-        """The names of one kind."""
-        return {name for each, name in self.names if each == kind}
-
-
-Interfaces = Mapping[str, Interface]
-"""The interface of each endpoint, by its name."""
-
-
-@dataclass(frozen=True)
-class CallerChange:
-    """What callers notice, with its place; ``severity`` is set if calls fail."""
-
-    place: str
-    text: str
-    severity: Severity | None = None
-
-
-def interfaces(account: SimulatedAccount) -> Interfaces:
-    """Return the interfaces of all endpoints as they are now."""
+def calls(account: SimulatedAccount) -> set[Call]:
+    """Return everything that callers may name now."""
     backend = sagemaker_backends[account.api.account][account.api.region]
-    found = {}
-    for name, endpoint in backend.endpoints.items():
-        config = backend.endpoint_configs.get(endpoint.endpoint_config_name)
+    found: set[Call] = set()
+    for endpoint, running in backend.endpoints.items():
+        config = backend.endpoint_configs.get(running.endpoint_config_name)
         if config is not None:
-            components = account.components.of_endpoint(name)
-            names = {*_names(account, config), *(("inference component", each.name) for each in components)}
-            found[name] = Interface(bool(config.async_inference_config), frozenset(names))
+            models = filter(
+                None, map(backend._models.get, account.fleets.models_of(config.endpoint_config_name))
+            )
+            is_async = config.async_inference_config
+            names = {
+                (_ENDPOINT, endpoint),
+                (_OPERATION, "InvokeEndpointAsync" if is_async else "InvokeEndpoint"),
+                *(("variant", each["VariantName"]) for each in config.production_variants),
+                *(("inference component", each.name) for each in account.components.of_endpoint(endpoint)),
+                *(name for model in models for name in _names(account, model)),
+            }
+            found |= {(endpoint, kind, name) for kind, name in names}
     return found
 
 
-def _names(account: SimulatedAccount, config: Any) -> Iterator[tuple[str, str]]:
-    for variant in config.production_variants:
-        yield "variant", variant["VariantName"]
-    models = sagemaker_backends[account.api.account][account.api.region]._models
-    for model in filter(None, map(models.get, account.fleets.models_of(config.endpoint_config_name))):
-        containers = model.containers or ()
-        if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
-            yield from (("container", each["ContainerHostname"]) for each in containers)
-        for each in (model.primary_container or {}, *containers):
-            if each.get("Mode") == "MultiModel":
-                yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
+def _names(account: SimulatedAccount, model: Any) -> Iterator[tuple[str, str]]:
+    """The containers and models of a SageMaker model, if callers choose among them."""
+    if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
+        yield from (("container", each["ContainerHostname"]) for each in model.containers)
+    for each in (model.primary_container or {}, *model.containers):
+        if each.get("Mode") == "MultiModel":
+            yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
 
 
 def _models(account: SimulatedAccount, url: str) -> list[str]:
@@ -88,36 +71,29 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
         return [key for key in keys if is_archive(key)]
 
 
-def caller_changes(before: Interfaces, after: Interfaces) -> Iterator[CallerChange]:
-    """Yield what callers notice: first of endpoints, then of what their calls name."""
-    for name in sorted(before.keys() - after.keys()):
-        yield CallerChange(f"endpoint {name}", f"endpoint {name} no longer exists")
-    for name in sorted(after.keys() - before.keys()):
-        yield CallerChange(f"endpoint {name}", f"endpoint {name} is new")
-    for name in sorted(before.keys() & after.keys()):
-        yield from _changes(f"endpoint {name}", before[name], after[name])
+def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
+    """Yield what callers notice, the endpoints first; one whose path is empty is no problem.
 
-
-def _changes(place: str, before: Interface, after: Interface) -> Iterator[CallerChange]:
-    if before.is_asynchronous != after.is_asynchronous:
-        fails, works = ("InvokeEndpoint", "InvokeEndpointAsync")[:: 1 if after.is_asynchronous else -1]
-        yield CallerChange(place, f"{place}: {fails} fails, and callers must use {works}", Severity.ERROR)
-    for kind in sorted({kind for kind, _ in before.names ^ after.names}):
-        old, new = before.of(kind), after.of(kind)
-        if gone := sorted(old - new):
-            # A variant is named only beside others, and nothing but the stack knows a generated name.
+    It is an error if every call fails, and a warning if those fail that name something. Callers name a
+    variant only beside others, and none knows a generated name by heart.
+    """
+    kept = {each[0] for each in before & after if each[1] == _ENDPOINT}
+    for kind, endpoint in sorted({(each[1], each[0]) for each in before ^ after}):
+        old, new = ({each[2] for each in found if each[:2] == (endpoint, kind)} for found in (before, after))
+        gone, added, place = sorted(old - new), sorted(new - old), f"endpoint {endpoint}"
+        if kind == _ENDPOINT:
+            yield _noticed("", f"{place} {'no longer exists' if gone else 'is new'}")
+        elif endpoint not in kept:
+            continue
+        elif kind == _OPERATION:
+            yield _noticed(place, f"{place}: {gone[0]} fails, and callers must use {added[0]}")
+        elif gone:
             is_named = len(old) > (kind == "variant") and not all(map(_GENERATED.search, gone))
             text = f"{place} no longer has {kind} {some_of(gone)}"
-            yield CallerChange(f"{place}, {kind}", text, Severity.WARNING if is_named else None)
-        if added := sorted(new - old):
-            yield CallerChange(place, f"{place} has the new {kind} {some_of(added)}")
+            yield replace(_noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING)
+        if added and endpoint in kept and kind != _OPERATION:
+            yield _noticed("", f"{place} has the new {kind} {some_of(added)}")
 
 
-def caller_problems(changes: Iterable[CallerChange]) -> Iterator[Finding]:
-    """Yield a problem for each change that makes calls fail."""
-    for each in changes:
-        if each.severity is not None:
-            message = (
-                each.text if each.severity is Severity.ERROR else f"{each.text}; calls that name it fail"
-            )
-            yield replace(problem("rehearse-callers-fail", each.place, message), severity=each.severity)
+def _noticed(path: str, text: str) -> Finding:
+    return problem("rehearse-callers-fail", path, text)

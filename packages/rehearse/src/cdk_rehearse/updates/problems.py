@@ -10,7 +10,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence
-from .codes import CODES, fix_of_refusal, refusal_of
+from .codes import CODES, refusal_of
 from .data_problems import data_problems
 from .trial import Outcome
 
@@ -25,7 +25,6 @@ _PAID = (*_PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 """The end of a name that CloudFormation generates; the next deployment has another one."""
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
-_SCALED = "must be deregistered as scalable targets"
 _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
 
@@ -104,13 +103,12 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
         if absent is None:
             continue
         successor = _successor(sequence, name)
-        code = "rehearse-serving-stops"
+        code, fix = "rehearse-serving-stops", ""
         if name in last:
-            text, fix = f"{absent.step}: the endpoint does not exist until a later step creates it again", ""
+            text = f"{absent.step}: the endpoint does not exist until a later step creates it again"
         elif successor:
             code = "rehearse-endpoint-replaced"
             text = f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}"
-            fix = ""
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"
             fix = "keep it until its last caller has left"
@@ -136,13 +134,9 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     status = outcome.last_status
     if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
-        fix = CODES["rehearse-rollback-fails"].fix
-        if _SCALED in outcome.reason:
-            fix = (
-                "deploy the change of the variant first, with endpoint.retain_instance_counts() in place of "
-                "its scaling, and add the scaling in the next deployment"
-            )
-        yield _refused("rehearse-rollback-fails", logical_id, message, fix)
+        found = _refused("rehearse-rollback-fails", logical_id, message)
+        fix = refusal_of(message).rollback_fix or CODES[found.code].fix
+        yield replace(found, hint=fix)
     yield from reader_problems(sequence, "if the step fails, after its rollback")
     yield from data_problems(sequence, "if the step fails, after its rollback")
     yield from leftover_problems("if a step fails", outcome, _PAID)
@@ -192,10 +186,8 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
     for reading in outcome.moments[-1].readings if outcome.moments else ():
         if reading.refusal and reading.endpoint not in seen:
             seen.add(reading.endpoint)
-            message = (
-                f"after `cdk destroy`, the retained endpoint cannot start an instance: {reading.refusal}"
-            )
-            yield problem("rehearse-retained-needs", reading.endpoint, message)
+            message = "after `cdk destroy`, the retained endpoint cannot start an instance"
+            yield problem("rehearse-retained-needs", reading.endpoint, f"{message}: {reading.refusal}")
 
 
 def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
@@ -204,10 +196,9 @@ def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
     return Finding(code, known.severity, place, message, fix or known.fix)
 
 
-def _refused(code: str, place: str, message: str, fix: str = "") -> Finding:
+def _refused(code: str, place: str, message: str) -> Finding:
     """The problem of a refusal; a warning if no document of AWS states it and nobody has seen it."""
     refusal = refusal_of(message)
-    found = problem(code, place, message, fix or fix_of_refusal(refusal))
-    if refusal is None or refusal.basis != "inferred":
-        return found
-    return replace(found, severity=Severity.WARNING, message=message + _NOT_STATED)
+    if refusal.basis != "inferred":
+        return problem(code, place, message, refusal.fix)
+    return replace(problem(code, place, message + _NOT_STATED, refusal.fix), severity=Severity.WARNING)

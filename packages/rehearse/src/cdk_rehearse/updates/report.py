@@ -175,11 +175,6 @@ class Rehearsal:
         """The problems that are errors."""
         return [each for each in self.problems if each.severity is Severity.ERROR]
 
-    @property
-    def has_endpoints(self) -> bool:
-        """Whether SageMaker endpoints exist before, during or after the update."""
-        return bool(self.instances) or any(step.serving for step in self.steps)
-
     def named(self, text: str) -> str:
         """Write the paths of constructs in place of logical IDs.
 

@@ -16,7 +16,7 @@ from constructs_triton_core.findings import Finding
 from ..behaviour import CALM, Behaviour
 from ..providers.provider import without
 from .analysis import Sequence
-from .callers import caller_changes, caller_problems, interfaces
+from .callers import caller_problems, calls
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
@@ -95,9 +95,9 @@ class _Pass:
     def run(self) -> Rehearsal:
         old, new = self.request.old, self.request.new
         with self._prepared() as (trial, before):
-            known = interfaces(trial.account)
+            known = calls(trial.account)
             calm = Sequence(trial.deploy(new, old), before)
-            changes = tuple(caller_changes(known, interfaces(trial.account)))
+            noticed = tuple(caller_problems(known, calls(trial.account)))
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
@@ -109,14 +109,14 @@ class _Pass:
             replaced=calm.replaced(),
             failures=tuple(failures),
             instances=calm.instances(),
-            callers=tuple(each.text for each in changes),
+            callers=tuple(each.message for each in noticed),
             leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
             not_simulated=(*opaque, *_not_simulated(self.request, calm)),
             problems=_unique(
                 *update_problems(calm, is_deletion=new == NONE, fleets=self.request.fleets),
-                *caller_problems(changes),
+                *(each for each in noticed if each.path),
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
