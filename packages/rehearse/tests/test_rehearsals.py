@@ -8,7 +8,6 @@ import pytest
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
 from cdk_rehearse.updates import rehearsing
-from cdk_rehearse.updates.codes import CODES
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Request, read_version
 from constructs_triton_core.errors import InvalidValueError
@@ -18,14 +17,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 OLD = endpoint()
 BUCKET = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-
-
-def test_codes_are_in_the_reference() -> None:
-    """The page lists each code with its meaning."""
-    page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
-    assert [line for line in page.splitlines() if line.startswith("| `")] == [
-        f"| `{code}` | {meaning} |" for code, meaning in CODES.items()
-    ]
 
 
 def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
