@@ -23,6 +23,8 @@ from ..errors import TemplateError
 from ..opaque_values import is_opaque
 
 _REGION = "us-east-1"
+#: Classes of characters that jsonschema cannot read in names of properties, such as the keys of tags.
+_CLASSES = {r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d"}
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
 
@@ -112,7 +114,10 @@ def resource_schema(type: str) -> ResourceSchema:
             f"Template format error: Unrecognized resource types: [{type}]; "
             "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
         )
-    return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+    text = (folder / "resources" / f"{index[type]}.json").read_text()
+    for unknown, known in _CLASSES.items():
+        text = text.replace(unknown, known)
+    return ResourceSchema(type, json.loads(text))
 
 
 def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:
