@@ -122,11 +122,12 @@ def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
 
 
 def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
-    """AWS does not document whether the endpoint is updated, so the problem depends on it."""
+    """AWS does not document whether the endpoint is updated, so the problem depends on it: a warning."""
     found = rehearsal(tmp_path, endpoint(scaled_to=4), OLD, orders=2)
     (problem,) = found.problems
     assert problem.code == "rehearse-fleet-shrinks"
     assert problem.message.startswith("depending on AWS: ")
+    assert problem.severity is Severity.WARNING
     assert "it has 4" in problem.message
     assert any("rehearse-fleet-shrinks" in each for each in found.depends_on_aws)
 

@@ -20,7 +20,8 @@ class Key(Provider):
             {"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in request.properties.get("Tags", [])
         ]
         known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
-        wanted: dict[str, Any] = {known[name]: request.properties[name] for name in self._known(request)}
+        simulated = self.simulated(request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays")
+        wanted: dict[str, Any] = {known[name]: each for name, each in simulated.items() if name in known}
         key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))["KeyMetadata"]
         if _rotates(request):
             self.api.call("kms", "EnableKeyRotation", KeyId=key["KeyId"])
@@ -42,11 +43,6 @@ class Key(Provider):
     def delete(self, current: Deployed) -> None:
         days = current.properties.get("PendingWindowInDays", 30)
         self.api.call("kms", "ScheduleKeyDeletion", KeyId=current.physical.id, PendingWindowInDays=days)
-
-    def _known(self, request: Request) -> list[str]:
-        created = {"KeyPolicy", "Description", "KeySpec"}
-        known = self.simulated(request, *created, "Tags", "EnableKeyRotation", "PendingWindowInDays")
-        return sorted(created & known.keys())
 
 
 def _rotates(request: Request) -> bool:

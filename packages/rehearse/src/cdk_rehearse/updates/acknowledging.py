@@ -16,10 +16,7 @@ from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import quoted
 
 from .codes import CODES
-from .report import Rehearsal
-
-_GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
-"""The end of a name that CloudFormation generates, which differs from rehearsal to rehearsal."""
+from .report import GENERATED, Rehearsal
 
 
 def expect_codes(acknowledgements: Iterable[str]) -> None:
@@ -50,7 +47,7 @@ def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehears
 
 def _fits(found: Rehearsal, problem: Finding, acknowledgement: str) -> bool:
     code, _, place = acknowledgement.partition("@")
-    wanted = re.escape(_GENERATED.sub("", place))
-    places = [_GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
+    wanted = re.escape(GENERATED.sub("", place))
+    places = [GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
     pattern = rf"(endpoint |inference component )?{wanted}($|[/,])" if place else ""
     return code == problem.code and any(re.match(pattern, each) for each in places)

@@ -7,9 +7,9 @@ AsyncInferenceConfig can only receive asynchronous invocations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -21,9 +21,10 @@ from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, is_archiv
 
 from ..account import SimulatedAccount
 from .problems import problem
+from .report import GENERATED
 
-_GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 _ENDPOINT, _OPERATION = "", "operation"
+_noticed = partial(problem, "rehearse-callers-fail")
 Call = tuple[str, str, str]
 """What a call contains: the endpoint, a kind of name and the name; the operation that works is one too."""
 
@@ -88,12 +89,8 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
         elif kind == _OPERATION:
             yield _noticed(place, f"{place}: {gone[0]} fails, and callers must use {added[0]}")
         elif gone:
-            is_named = len(old) > (kind == "variant") and not all(map(_GENERATED.search, gone))
+            is_named = len(old) > (kind == "variant") and not all(map(GENERATED.search, gone))
             text = f"{place} no longer has {kind} {some_of(gone)}"
             yield replace(_noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING)
         if added and endpoint in kept and kind != _OPERATION:
             yield _noticed("", f"{place} has the new {kind} {some_of(added)}")
-
-
-def _noticed(path: str, text: str) -> Finding:
-    return problem("rehearse-callers-fail", path, text)

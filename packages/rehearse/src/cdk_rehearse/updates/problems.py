@@ -12,6 +12,7 @@ from constructs_triton_core.findings import Finding, Severity
 from .analysis import CHANGES, Sequence
 from .codes import CODES, refusal_of
 from .data_problems import data_problems
+from .report import GENERATED
 from .trial import Outcome
 
 _COLLISION = re.compile(r"already exist|already own|custom-named resource", re.I)
@@ -22,8 +23,6 @@ _PAID_BY_HOUR = (
     "AWS::EC2::VPCEndpoint",
 )
 _PAID = (*_PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
-_GENERATED = re.compile(r"-[A-Z0-9]{12}$")
-"""The end of a name that CloudFormation generates; the next deployment has another one."""
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
@@ -165,7 +164,7 @@ def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
         each.physical_id for each in outcome.leftovers
     }
     for (_, logical_id), (kind, name) in outcome.before.resources.items():
-        is_late = name in outcome.late_log_groups - kept and not _GENERATED.search(name)
+        is_late = name in outcome.late_log_groups - kept and not GENERATED.search(name)
         if kind == "AWS::Logs::LogGroup" and is_late:
             yield problem(
                 "rehearse-log-group-returns",

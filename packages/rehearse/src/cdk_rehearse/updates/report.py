@@ -14,7 +14,10 @@ _LOGICAL_ID = re.compile(
 )
 """A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
 
-__all__ = ["Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
+GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
+"""The end of a name that CloudFormation generates, which is another one after each deployment."""
+
+__all__ = ["GENERATED", "Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Resource
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_core.findings import Finding
+from constructs_triton_core.findings import Finding, Severity
 
 from ..behaviour import CALM, Behaviour
 from ..providers.provider import without
@@ -19,11 +18,10 @@ from .analysis import Sequence
 from .callers import caller_problems, calls
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
-from .report import Failure, Operation, Rehearsal, RehearsedStep
+from .report import GENERATED, Failure, Operation, Rehearsal, RehearsedStep
 from .trial import Outcome, Trial, opened
 from .versions import NONE, Request, Version, construct_paths
 
-_RANDOM = re.compile(r"-[A-Z0-9]{12}$")
 _BOTH = "v1, v2"
 """What serves while an endpoint gets another configuration."""
 OTHER = Behaviour(
@@ -47,10 +45,21 @@ def simulate(request: Request) -> Rehearsal:
 
 
 def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal:
-    """Add what only the other behaviour of AWS leads to."""
+    """Add what only the other behaviour of AWS leads to; it is a warning, unless the order alone does."""
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
-    marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
+    certain: set[tuple[str, str]] = set()
+    if any(each.severity is Severity.ERROR for each in added):
+        ordered = replace(CALM, seed=OTHER.seed, random_order=True)
+        certain = {_place(each) for each in _Pass(request, ordered).run().problems}
+    marked = [
+        replace(
+            each,
+            message=f"depending on AWS: {each.message}",
+            severity=each.severity if _place(each) in certain else Severity.WARNING,
+        )
+        for each in added
+    ]
     notes = [
         "the order of independent resources: two orders tried",
         *_redeployments(request, found.steps),
@@ -82,7 +91,7 @@ def _declared(version: Version) -> dict[tuple[str, str], Resource]:
 
 def _place(problem: Finding) -> tuple[str, str]:
     """Code and place without the random end of a generated name, which differs from account to account."""
-    return problem.code, _RANDOM.sub("", problem.path)
+    return problem.code, GENERATED.sub("", problem.path)
 
 
 @dataclass
