@@ -20,6 +20,7 @@ FOUND = Rehearsal(
         problem(LEFTOVER, "DigitsBucket0F23", "remains"),
         problem(STOPS, "endpoint Shop-Digits4A1B-7T5M0LKXXV08", "stops"),
         problem("rehearse-callers-fail", "endpoint shared, model", "fails"),
+        problem("rehearse-update-fails", "Shop (aws://123456789012/eu-west-1)", "fails"),
     ),
     construct_paths={"DigitsBucket0F23": "Digits/Bucket", "Digits4A1B": "Digits"},
 )
@@ -36,6 +37,7 @@ FOUND = Rehearsal(
         (f"{STOPS}@Shop-Digits4A1B-7T5M0LKXXV08", 1),
         (f"{STOPS}@Digits", 1),
         ("rehearse-callers-fail@shared", 1),
+        ("rehearse-update-fails@Shop", 1),
         (f"{LEFTOVER}@Digit", 0),
         (f"{LEFTOVER}@Bucket", 0),
         (f"{STOPS}@Shop", 0),
@@ -45,7 +47,7 @@ def test_place_is_what_the_report_prints(acknowledgement: str, count: int) -> No
     """A construct or one above it, a logical ID or an endpoint; generated ends of names do not matter."""
     found = acknowledged(FOUND, (acknowledgement,))
     assert len(found.acknowledged) == count
-    assert len(found.problems) == 3 - count
+    assert len(found.problems) == 4 - count
     assert found.unused_acknowledgements == (() if count else (acknowledgement,))
 
 

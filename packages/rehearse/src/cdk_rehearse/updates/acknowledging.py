@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import compress
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
@@ -31,17 +32,13 @@ def expect_codes(acknowledgements: Iterable[str]) -> None:
 
 def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
     """Return the rehearsal without the problems that are acknowledged; they are named apart."""
-    known, unused = set(), []
-    for acknowledgement in acknowledgements:
-        fitting = {each for each in found.problems if _fits(found, each, acknowledgement)}
-        known |= fitting
-        if not fitting:
-            unused.append(acknowledgement)
+    fitting = {each: [_fits(found, problem, each) for problem in found.problems] for each in acknowledgements}
+    known = [any(fits) for fits in zip(*fitting.values(), strict=True)] or [False] * len(found.problems)
     return replace(
         found,
-        problems=tuple(each for each in found.problems if each not in known),
-        acknowledged=tuple(each for each in found.problems if each in known),
-        unused_acknowledgements=tuple(unused),
+        problems=tuple(each for each, is_known in zip(found.problems, known, strict=True) if not is_known),
+        acknowledged=tuple(compress(found.problems, known)),
+        unused_acknowledgements=tuple(each for each, fits in fitting.items() if not any(fits)),
     )
 
 
@@ -49,5 +46,5 @@ def _fits(found: Rehearsal, problem: Finding, acknowledgement: str) -> bool:
     code, _, place = acknowledgement.partition("@")
     wanted = re.escape(GENERATED.sub("", place))
     places = [GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
-    pattern = rf"(endpoint |inference component )?{wanted}($|[/,])" if place else ""
+    pattern = rf"(endpoint |inference component )?{wanted}($|[/,]| \()" if place else ""
     return code == problem.code and any(re.match(pattern, each) for each in places)

@@ -48,18 +48,13 @@ def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal
     """Add what only the other behaviour of AWS leads to; it is a warning, unless the order alone does."""
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
-    certain: set[tuple[str, str]] = set()
+    marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     if any(each.severity is Severity.ERROR for each in added):
-        ordered = replace(CALM, seed=OTHER.seed, random_order=True)
-        certain = {_place(each) for each in _Pass(request, ordered).run().problems}
-    marked = [
-        replace(
-            each,
-            message=f"depending on AWS: {each.message}",
-            severity=each.severity if _place(each) in certain else Severity.WARNING,
-        )
-        for each in added
-    ]
+        ordered = _Pass(request, replace(CALM, seed=OTHER.seed, random_order=True)).run()
+        errors = {_place(each) for each in ordered.errors}
+        marked = [
+            each if _place(each) in errors else replace(each, severity=Severity.WARNING) for each in marked
+        ]
     notes = [
         "the order of independent resources: two orders tried",
         *_redeployments(request, found.steps),
@@ -136,9 +131,7 @@ class _Pass:
         """Add the types of resources that a rollback has deleted, from the templates."""
         declared = {**_declared(self.request.old), **_declared(self.request.new)}
         return tuple(
-            each
-            if each.type or (each.stack, each.logical_id) not in declared
-            else replace(each, type=declared[each.stack, each.logical_id].type)
+            replace(each, type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""))
             for each in steps
         )
 
