@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_endpoint import Resources, model, shared
+from shared_endpoint import IMAGE, ROLE, Resources, model, shared
 from small_assembly import BUCKET, codes, endpoint, rehearsal
 
 from constructs_triton_core.findings import Severity
@@ -70,6 +70,29 @@ def _multi_model(*containers: dict[str, Any]) -> Resources:
     ]
     properties["InferenceExecutionConfig"] = {"Mode": "Direct"}
     return resources
+
+
+def _multi() -> Resources:
+    """A multi-model endpoint of the archives that each assembly has as assets."""
+    resources = endpoint()
+    container = {"Image": IMAGE, "Mode": "MultiModel", "ModelDataUrl": f"s3://{BUCKET}/"}
+    resources["Model"] = {**model(), "Properties": {"ExecutionRoleArn": ROLE, "PrimaryContainer": container}}
+    resources["Policy"]["Properties"]["PolicyDocument"]["Statement"].append(
+        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}
+    )
+    return resources
+
+
+def test_models_of_a_bucket_that_nobody_creates_are_not_known(tmp_path: Path) -> None:
+    """A multi-model endpoint may read a bucket outside the stacks; nothing is said of its models."""
+    outside, placed = _multi(), _multi()
+    outside["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"] = "s3://outside/models/"
+    assert rehearsal(tmp_path, outside, outside).callers == ()
+    (line,) = rehearsal(tmp_path, outside, placed).callers
+    assert line == 'endpoint digits has the new model "one.tar.gz" and "two.tar.gz"'
+    found = rehearsal(tmp_path, placed, outside)
+    assert found.callers == ('endpoint digits no longer has model "one.tar.gz" and "two.tar.gz"',)
+    assert "rehearse-callers-fail" in codes(found)
 
 
 def test_a_removed_container_of_direct_invocation_is_a_warning(tmp_path: Path) -> None:

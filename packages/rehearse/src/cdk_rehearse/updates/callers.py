@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import ClientError
+from moto.s3.models import FakeKey, s3_backends
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.errors import InvalidValueError
@@ -32,44 +32,42 @@ Call = tuple[str, str, str]
 def calls(account: SimulatedAccount) -> set[Call]:
     """Return everything that callers may name now."""
     backend = sagemaker_backends[account.api.account][account.api.region]
-    found: set[Call] = set()
-    for endpoint, running in backend.endpoints.items():
-        config = backend.endpoint_configs.get(running.endpoint_config_name)
-        if config is not None:
-            models = filter(
-                None, map(backend._models.get, account.fleets.models_of(config.endpoint_config_name))
-            )
-            is_async = config.async_inference_config
-            names = {
-                (_ENDPOINT, endpoint),
-                (_OPERATION, "InvokeEndpointAsync" if is_async else "InvokeEndpoint"),
-                *(("variant", each["VariantName"]) for each in config.production_variants),
-                *(("inference component", each.name) for each in account.components.of_endpoint(endpoint)),
-                *(name for model in models for name in _names(account, model)),
-            }
-            found |= {(endpoint, kind, name) for kind, name in names}
-    return found
+    return {
+        (endpoint, kind, name)
+        for endpoint, running in backend.endpoints.items()
+        if (config := backend.endpoint_configs.get(running.endpoint_config_name)) is not None
+        for kind, name in _names(account, endpoint, config)
+    }
 
 
-def _names(account: SimulatedAccount, model: Any) -> Iterator[tuple[str, str]]:
-    """The containers and models of a SageMaker model, if callers choose among them."""
-    if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
-        yield from (("container", each["ContainerHostname"]) for each in model.containers)
-    for each in (model.primary_container or {}, *model.containers):
-        if each.get("Mode") == "MultiModel":
-            yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
+def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tuple[str, str]]:
+    yield _ENDPOINT, endpoint
+    yield _OPERATION, "InvokeEndpointAsync" if config.async_inference_config else "InvokeEndpoint"
+    yield from (("variant", each["VariantName"]) for each in config.production_variants)
+    yield from (("inference component", each.name) for each in account.components.of_endpoint(endpoint))
+    models: Any = sagemaker_backends[account.api.account][account.api.region]._models
+    names = account.fleets.models_of(config.endpoint_config_name)
+    for model in (models[name] for name in names if name in models):
+        if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
+            yield from (("container", each["ContainerHostname"]) for each in model.containers)
+        for each in (model.primary_container or {}, *model.containers):
+            if each.get("Mode") == "MultiModel":
+                yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
 
 
 def _models(account: SimulatedAccount, url: str) -> list[str]:
     """The models of a multi-model container: the names in its index, or the keys of archives."""
-    s3, (bucket, _, prefix) = account.api.client("s3"), url.removeprefix("s3://").partition("/")
+    name, _, prefix = url.removeprefix("s3://").partition("/")
+    bucket = s3_backends[account.api.account]["aws"].buckets.get(name)
+    objects = (
+        {}
+        if bucket is None
+        else {key: each for key, each in bucket.keys.items() if isinstance(each, FakeKey)}
+    )
     try:
-        index = s3.get_object(Bucket=bucket, Key=prefix + INDEX_FILE)["Body"].read()
-        return list(ModelIndex.from_json(index).target_models)
-    except (ClientError, InvalidValueError):  # there is no index, or it is damaged
-        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        keys = (each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", ()))
-        return [key for key in keys if is_archive(key)]
+        return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
+    except (KeyError, InvalidValueError):  # there is no index, or it is damaged
+        return [key.removeprefix(prefix) for key in objects if key.startswith(prefix) and is_archive(key)]
 
 
 def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
