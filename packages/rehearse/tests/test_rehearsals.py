@@ -202,7 +202,7 @@ def test_tags_are_updated_without_a_word(tmp_path: Path) -> None:
     assert not any(each.event == "reverts" for each in found.failures)
 
 
-def test_image_repository_that_nobody_creates_is_listed(tmp_path: Path) -> None:
+def test_image_repository_that_no_stack_creates_is_listed(tmp_path: Path) -> None:
     """An image of another repository is assumed to exist; those of AWS are known."""
     new = endpoint()
     new["Model"]["Properties"]["PrimaryContainer"]["Image"] = (

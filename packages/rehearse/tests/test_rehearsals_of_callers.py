@@ -83,7 +83,7 @@ def _multi() -> Resources:
     return resources
 
 
-def test_models_of_a_bucket_that_nobody_creates_are_not_known(tmp_path: Path) -> None:
+def test_models_of_a_bucket_that_no_stack_creates_are_not_known(tmp_path: Path) -> None:
     """A multi-model endpoint may read a bucket outside the stacks; nothing is said of its models."""
     outside, placed = _multi(), _multi()
     outside["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"] = "s3://outside/models/"
@@ -105,7 +105,7 @@ def test_a_removed_container_of_direct_invocation_is_a_warning(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["ocr", ""])
 def test_a_removed_component_is_a_warning_unless_its_name_is_generated(name: str, tmp_path: Path) -> None:
-    """A component is always named, but nobody has a generated name in their code."""
+    """A component is always named, but callers do not have a generated name in their code."""
     old = shared()
     if name:
         old["One"]["Properties"]["InferenceComponentName"] = name

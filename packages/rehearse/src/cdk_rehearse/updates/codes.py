@@ -20,7 +20,7 @@ __all__ = ["CODES", "REFUSALS", "Code", "refusal_of"]
 class Code:
     """A kind of problem, or of a refusal, which has the pattern of its reason.
 
-    ``basis``: a document of AWS states the rule, somebody saw it on AWS, or it is a conclusion. An empty fix
+    ``basis``: a document of AWS states the rule, it was observed on AWS, or it is a conclusion. An empty fix
     depends on the update; that of a refusal is then that of the problem's code.
     """
 

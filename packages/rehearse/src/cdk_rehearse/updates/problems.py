@@ -196,7 +196,7 @@ def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
 
 
 def _refused(code: str, place: str, message: str) -> Finding:
-    """The problem of a refusal; a warning if no document of AWS states it and nobody has seen it."""
+    """The problem of a refusal; a warning if it is only inferred."""
     refusal = refusal_of(message)
     if refusal.basis != "inferred":
         return problem(code, place, message, refusal.fix)
