@@ -45,5 +45,14 @@ def _entry(failure: Failure) -> Entry:
 def _rehearsal_entries() -> Iterator[tuple[str, Entry]]:
     from cdk_rehearse.updates.codes import CODES  # noqa: PLC0415 - an extra installs it
 
-    for code, meaning in CODES.items():
-        yield code, {"title": meaning, "fix": "the problem says what to change in this update"}
+    for code, each in CODES.items():
+        yield (
+            code,
+            {
+                "title": each.meaning,
+                "severity": str(each.severity),
+                "basis": each.basis,
+                "source": each.source,
+                "fix": each.fix or "the problem says what to change in this update",
+            },
+        )

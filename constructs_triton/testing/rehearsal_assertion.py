@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,7 @@ def rehearse(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    acknowledge: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update of a stack or an app in a simulated account.
 
@@ -39,10 +40,12 @@ def rehearse(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
+            logical ID, stack or endpoint that the problem has. Default: none.
 
     Raises:
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app, or a parameter has no value.
+        InvalidValueError: a stack is in no app, a code does not exist, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     found: Rehearsal = optional_package("cdk_rehearse", "rehearse").rehearse(
@@ -52,6 +55,7 @@ def rehearse(
         failures=failures,
         orders=orders,
         parameters=parameters,
+        acknowledge=acknowledge,
     )
     return found
 
@@ -64,6 +68,7 @@ def assert_update_keeps_serving(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    acknowledge: Iterable[str] = (),
 ) -> None:
     """Check that a rehearsal of an update finds no error.
 
@@ -76,15 +81,25 @@ def assert_update_keeps_serving(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
+            logical ID, stack or endpoint that the problem has. Default: none.
 
     Raises:
         AssertionError: the rehearsal found errors. The message has each with its fix.
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app, or a parameter has no value.
+        InvalidValueError: a stack is in no app, a code does not exist, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    found = rehearse(old, new, fleets=fleets, failures=failures, orders=orders, parameters=parameters).errors
+    found = rehearse(
+        old,
+        new,
+        fleets=fleets,
+        failures=failures,
+        orders=orders,
+        parameters=parameters,
+        acknowledge=acknowledge,
+    ).errors
     if found:
         lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
         raise AssertionError(

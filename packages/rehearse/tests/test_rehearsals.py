@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
+from shared_endpoint import Resources
 from small_assembly import codes, endpoint, rehearsal, write_assembly
 
 from cdk_rehearse.updates import rehearsing
-from cdk_rehearse.updates.codes import CODES
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Request, read_version
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Severity
 from constructs_triton_core.processes import bounded_process
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 OLD = endpoint()
+ADMIN = {"Effect": "Allow", "Action": "kms:*", "Resource": "*", "Principal": {"AWS": "*"}}
 BUCKET = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-
-
-def test_codes_are_in_the_reference() -> None:
-    """The page lists each code with its meaning."""
-    page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
-    assert [line for line in page.splitlines() if line.startswith("| `")] == [
-        f"| `{code}` | {meaning} |" for code, meaning in CODES.items()
-    ]
 
 
 def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
@@ -127,13 +122,94 @@ def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
 
 
 def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
-    """AWS does not document whether the endpoint is updated, so the problem depends on it."""
+    """AWS does not document whether the endpoint is updated, so the problem depends on it: a warning."""
     found = rehearsal(tmp_path, endpoint(scaled_to=4), OLD, orders=2)
     (problem,) = found.problems
     assert problem.code == "rehearse-fleet-shrinks"
     assert problem.message.startswith("depending on AWS: ")
+    assert problem.severity is Severity.WARNING
     assert "it has 4" in problem.message
     assert any("rehearse-fleet-shrinks" in each for each in found.depends_on_aws)
+
+
+@pytest.mark.parametrize(
+    ("highest", "fleets", "severity", "after"),
+    [
+        (8, {}, Severity.WARNING, 8),
+        (8, {"digits": 20}, Severity.ERROR, 8),
+        (8, {"Endpoint": 20}, Severity.ERROR, 8),
+        (8, {"digits": 6}, None, 6),
+        (40, {}, None, 20),
+    ],
+)
+def test_maximum_below_the_fleet_stops_instances(
+    highest: int, fleets: dict[str, int], severity: Severity | None, after: int, tmp_path: Path
+) -> None:
+    """RegisterScalableTarget adjusts the capacity; a warning if the number of instances is only assumed."""
+    found = rehearsal(tmp_path, endpoint(scaled_to=20), endpoint(scaled_to=highest), **fleets)
+    assert [(each.code, each.severity) for each in found.problems] == (
+        [("rehearse-fleet-shrinks", severity)] if severity else []
+    )
+    assert [each.after for each in found.instances] == [after]
+    assert all("max_capacity" in each.hint for each in found.problems)
+
+
+def test_minimum_above_the_fleet_starts_instances(tmp_path: Path) -> None:
+    """A higher minimum takes effect at once."""
+    new = endpoint(scaled_to=8)
+    new["Target"]["Properties"]["MinCapacity"] = 5
+    (counted,) = rehearsal(tmp_path, endpoint(scaled_to=8), new, digits=2).instances
+    assert (counted.before, counted.after) == (2, 5)
+
+
+def test_retained_endpoint_that_leaves_the_app_costs_money(tmp_path: Path) -> None:
+    """What costs by the hour is a warning also after an update; a retained bucket is a line only."""
+    old = {**OLD, "Bucket": BUCKET}
+    old = {name: each | {"DeletionPolicy": "Retain"} for name, each in old.items()}
+    found = rehearsal(tmp_path, old, {"Topic": {"Type": "AWS::SNS::Topic"}})
+    (problem,) = found.problems
+    assert (problem.code, problem.path) == ("rehearse-leftover", "Endpoint")
+    assert problem.message.startswith("after the update")
+    assert "Bucket" in {each.logical_id for each in found.leftovers}
+
+
+def test_tags_are_updated_without_a_word(tmp_path: Path) -> None:
+    """A change of tags alone is simulated for each type, and is no new configuration of an endpoint."""
+    document = {"Version": "2012-10-17", "Statement": [ADMIN]}
+    old: Resources = {
+        **endpoint(),
+        "Key": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": document}},
+        "Logs": {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 7}},
+        "Value": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "a"}},
+        "Topic": {"Type": "AWS::SNS::Topic", "Properties": {}},
+        "Images": {"Type": "AWS::ECR::Repository", "Properties": {}},
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
+        "Bucket": {"Type": "AWS::S3::Bucket", "Properties": {}},
+    }
+    new = copy.deepcopy(old)
+    for name, each in new.items():
+        if name != "Policy":
+            tags = [{"Key": "team", "Value": "ml"}]
+            each["Properties"]["Tags"] = {"team": "ml"} if name == "Value" else tags
+    new["Logs"]["Properties"]["RetentionInDays"] = 14
+    found = rehearsal(tmp_path, old, new, failures="each", orders=2)
+    assert {step.logical_id for step in found.steps} == new.keys() - {"Policy"}
+    assert {step.action for step in found.steps} == {"update"}
+    assert found.problems == ()
+    assert not any("update of" in each or "Tags" in each for each in found.not_simulated)
+    assert not any("starts new instances" in each for each in found.depends_on_aws)
+    assert {each.status for each in found.failures} == {"UPDATE_ROLLBACK_COMPLETE"}
+    assert not any(each.event == "reverts" for each in found.failures)
+
+
+def test_image_repository_that_no_stack_creates_is_listed(tmp_path: Path) -> None:
+    """An image of another repository is assumed to exist; those of AWS are known."""
+    new = endpoint()
+    new["Model"]["Properties"]["PrimaryContainer"]["Image"] = (
+        "123456789012.dkr.ecr.us-east-1.amazonaws.com/team/mine:1"
+    )
+    assert "existing image repository mine" in rehearsal(tmp_path, OLD, new).not_simulated
+    assert not any("repository" in each for each in rehearsal(tmp_path, None, OLD).not_simulated)
 
 
 def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ def _template(path: Path, name: str) -> str:
     return str(path)
 
 
+BAD_DASHBOARD = {"Type": "AWS::CloudWatch::Dashboard", "Properties": {"DashboardBody": "no JSON"}}
+
+
 def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(["rehearse", *words])
     return code, *capsys.readouterr()
@@ -34,9 +37,7 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     old, new = _template(tmp_path / "old.json", "alerts"), _template(tmp_path / "new.json", "alarms")
     code, out, _ = _run(capsys, old, new, "--orders", "1")
     assert code == 0
-    assert ["1", "replace", "Topic", "Alerts/Topic", "-", "-", "-"] in [
-        line.split() for line in out.splitlines()
-    ]
+    assert ["1", "replace", "Topic", "Alerts/Topic"] in [line.split() for line in out.splitlines()]
     assert "cleanup: CloudFormation does not undo what follows" in out
     assert "deploying OLD again afterwards works" in out
     code, out, _ = _run(capsys, old, new, "--orders", "1", "--json")
@@ -69,6 +70,23 @@ def test_input_that_cannot_be_read_is_exit_code_2(
     assert code == 2
     assert message in err
     assert message in json.loads(out)["error"]
+
+
+@pytest.mark.e2e
+def test_acknowledged_error_is_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An error that the user acknowledges is in the JSON, and an unknown code is exit code 2."""
+    old, new = _template(tmp_path / "a.json", "alerts"), tmp_path / "b.json"
+    body = json.loads(Path(old).read_text())
+    new.write_text(json.dumps({"Resources": {"Other": body["Resources"]["Topic"], "Bad": BAD_DASHBOARD}}))
+    words = [old, str(new), "--orders", "1", "--failures", "none", "--json"]
+    assert _run(capsys, *words)[0] == 1
+    code, out, _ = _run(capsys, *words, "--acknowledge", "rehearse-update-fails@b")
+    assert code == 0
+    assert [each["code"] for each in json.loads(out)["acknowledged"]] == ["rehearse-update-fails"]
+    assert json.loads(out)["problems"] == []
+    code, _, err = _run(capsys, *words, "--acknowledge", "rehearse-update-fail")
+    assert code == 2
+    assert '"rehearse-update-fails"' in err
 
 
 @pytest.mark.e2e

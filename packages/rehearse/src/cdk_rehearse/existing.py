@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -25,12 +26,19 @@ Mention = tuple[str, str]
 """A kind of resource and its name."""
 
 _ARN = r"arn:aws[\w-]*"
+_REGISTRIES = json.loads(Path(__file__).with_name("aws_registries.json").read_text())["accounts"]
+#: An account that is none of AWS's registries of deep learning containers.
+_OWN = rf"(?!{'|'.join(_REGISTRIES)})"
 _PATTERNS = {
     "bucket": re.compile(rf"(?:{_ARN}:s3:::|\bs3://)([a-z0-9][a-z0-9.-]+[a-z0-9])"),
     "role": re.compile(rf"{_ARN}:iam::\d*:role/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
     "managed policy": re.compile(rf"{_ARN}:iam::\d+:policy/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
     "KMS key": re.compile(rf"{_ARN}:kms:[\w-]*:\d*:key/([\w-]+)"),
     "topic": re.compile(rf"{_ARN}:sns:[\w-]*:\d*:([\w-]+)"),
+    "image repository": re.compile(
+        rf"(?:\b{_OWN}\d{{12}}\.dkr\.ecr\.[\w.-]+|{_ARN}:ecr:[\w-]*:{_OWN}\d+:repository)"
+        r"/(?:[\w.-]+/)*([\w.-]+)"
+    ),
     "VPC": re.compile(r"\b(vpc-[0-9a-f]{8,17})\b"),
     "subnet": re.compile(r"\b(subnet-[0-9a-f]{8,17})\b"),
     "security group": re.compile(r"\b(sg-[0-9a-f]{8,17})\b"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.updates.report import Failure, Instances, Leftover, Rehearsal, RehearsedStep
 from constructs_triton_core.findings import Finding, Severity
@@ -36,10 +38,10 @@ def test_constructs_have_their_paths_and_arns_stay() -> None:
             construct_paths={MODEL: "Endpoint/Model"},
         )
     )
-    assert "  1  replace  Model  Endpoint/Model  -        -            -" in lines
+    assert "  1  replace  Model  Endpoint/Model" in lines
     text = " ".join(line.strip() for line in lines)
     assert f"Endpoint/Model: warning[rehearse-leftover]: {ARN} stays, as Endpoint/Model is" in text
-    assert "  1  Endpoint/Model (SageMaker reverts)  UPDATE_COMPLETE    -        2 resources" in lines
+    assert "  1  Endpoint/Model (SageMaker reverts)  UPDATE_COMPLETE    2 resources" in lines
     assert "  left behind     Endpoint/Model (Model)" in lines
     assert MODEL not in text.replace(ARN, "")
 
@@ -68,8 +70,8 @@ def test_steps_that_fail_alike_are_one_row() -> None:
     rolled_back = [Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)]
     other = Failure(4, MODEL, "fails", "UPDATE_ROLLBACK_FAILED", "no")
     lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other)))
-    assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  -        nothing" in lines
-    assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    -        nothing" in lines
+    assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  nothing" in lines
+    assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    nothing" in lines
 
 
 def test_a_leftover_of_several_steps_is_named_once() -> None:
@@ -85,7 +87,7 @@ def test_a_leftover_of_several_steps_is_named_once() -> None:
         for number in (1, 2, 3)
     ]
     lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=tuple(failures)))
-    assert "  1 to 3  any of these steps  ROLLBACK           -        1 resource" in lines
+    assert "  1 to 3  any of these steps  ROLLBACK           1 resource" in lines
     assert [line for line in lines if "left behind by" in line] == [
         "  left behind by any of steps 1 to 3: Files (Bucket)"
     ]
@@ -102,3 +104,30 @@ def test_each_instance_type_has_its_quota() -> None:
     assert 'the quota "ml.c5.xlarge for endpoint usage" must be at least 3' in lines
     assert 'the quota "ml.c6i.xlarge for endpoint usage" must be at least 2' in lines
     assert not any("ml.c7i.xlarge for endpoint usage" in line for line in lines)
+
+
+def test_nothing_is_said_of_endpoints_where_there_are_none() -> None:
+    """The tables have no columns, and the report no lines, about endpoints and their models."""
+    steps = (RehearsedStep(1, "Shop", "update", "Table", "AWS::DynamoDB::Table"),)
+    failures = (Failure(1, "Table", "fails", "UPDATE_ROLLBACK_COMPLETE"),)
+    plain = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, steps=steps, failures=failures))
+    words = ("answers", "may read", "callers", "endpoint", "model")
+    assert not [line for line in plain if any(word in line.lower() for word in words)]
+    serving = (replace(steps[0], serving={"digits": "v1"}),)
+    text = "\n".join(_text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, steps=serving)))
+    assert "answers" in text
+    assert "callers         nothing changes" in text
+
+
+def test_acknowledged_problems_are_counted_apart() -> None:
+    """They are listed by their paths, and an acknowledgement that matched nothing is named."""
+    found = Rehearsal(
+        {"Shop": "UPDATE_COMPLETE"},
+        acknowledged=(WARNING,),
+        unused_acknowledgements=("rehearse-leftover@Other",),
+        construct_paths={MODEL: "Endpoint/Model"},
+    )
+    lines = _text(found)
+    assert lines[-1] == "0 errors, 0 warnings, 1 acknowledged."
+    assert "  acknowledged    Endpoint/Model (warning[rehearse-leftover])" in lines
+    assert "rehearse-leftover@Other matches no problem; remove it" in " ".join(lines)

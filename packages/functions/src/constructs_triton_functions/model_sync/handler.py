@@ -252,7 +252,8 @@ def _raise_failures(tasks: list[Task], futures: list[Future[None]], noun: str) -
         if future.done() and (error := future.exception()) and not isinstance(error, OutOfTimeError)
     ]
     if failures:
-        raise SyncError(f"{len(failures)} of {len(futures)} {noun} were not placed: " + "; ".join(failures))
+        count = f"{len(failures)} of {len(futures)} {noun} were not placed"
+        raise SyncError(f"{count}: {'; '.join(failures)}; remove what these errors name")
 
 
 def _finish(placement: Placement, properties: SyncProperties, content: Content) -> None:

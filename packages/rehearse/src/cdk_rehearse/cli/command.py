@@ -62,6 +62,14 @@ def add_arguments(
         help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
         "that connect `cdk`, `aws` and boto3 to it",
     )
+    parser.add_argument(
+        "--acknowledge",
+        action="append",
+        default=[],
+        metavar="CODE[@PLACE]",
+        help="do not count this problem, for example rehearse-leftover@Digits; the place is the construct, "
+        "logical ID, stack or endpoint before its text; repeatable",
+    )
     add_common(parser, "--region", "--profile", "--json")
 
 
@@ -102,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
             failures=arguments.failures,
             orders=arguments.orders,
             parameters=dict(arguments.parameters),
+            acknowledge=arguments.acknowledge,
         )
     if arguments.json:
         print_json(asdict(found))

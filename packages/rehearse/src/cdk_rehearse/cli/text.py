@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,10 +15,6 @@ _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
 _NO_CALLER = "nothing changes: the same endpoints, the same names"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
-_LOGICAL_ID = re.compile(
-    r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
-)
-"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
 _WIDTH = 100
 _TYPE = re.compile(r"AWS::(\w+)::\w+ ")
 """The beginning of a note about resources of one type, with its service."""
@@ -29,11 +24,7 @@ Named = Callable[[str], str]
 
 def report_lines(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal."""
-    paths = found.construct_paths
-
-    def named(text: str) -> str:
-        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
-
+    named = found.named
     yield from _summary(found, named)
     if found.steps:
         yield ""
@@ -48,7 +39,8 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
     yield ""
     yield from _facts(found, named)
     warnings = len(found.problems) - len(found.errors)
-    yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}."
+    known = f", {len(found.acknowledged)} acknowledged" if found.acknowledged else ""
+    yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}{known}."
 
 
 def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
@@ -123,12 +115,16 @@ def _event(failure: Failure, named: Named) -> str:
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
-    yield from _listed("callers", map(named, found.callers or (_NO_CALLER,)))
+    endpoints = found.instances or [step for step in found.steps if step.serving]
+    yield from _listed("callers", map(named, found.callers or ((_NO_CALLER,) if endpoints else ())))
     yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
     yield from _listed("depends on AWS", map(named, found.depends_on_aws))
     yield from _listed("not simulated", map(named, _shortened(found.not_simulated)))
+    known = (f"{each.path} ({each.severity}[{each.code}])" for each in found.acknowledged)
+    unused = (f"{each} matches no problem; remove it" for each in found.unused_acknowledgements)
+    yield from _listed("acknowledged", [*map(named, known), *unused])
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
@@ -194,8 +190,10 @@ def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    """Yield the rows as a table, without columns that say nothing."""
+    columns = [column for column in zip(*rows, strict=True) if set(column[1:]) != {"-"}]
+    widths = [max(map(len, column)) for column in columns]
+    for row in zip(*columns, strict=True):
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 

@@ -41,13 +41,10 @@ class LogGroup(Provider):
 
     def create(self, request: Request) -> Physical:
         name = self.name(request)
-        wanted: dict[str, object] = {"logGroupName": name}
-        if "KmsKeyId" in request.properties:
-            wanted["kmsKeyId"] = request.properties["KmsKeyId"]
-        if "Tags" in request.properties:
-            wanted["tags"] = tags_as_map(request.properties["Tags"])
-        self.simulated(request, "LogGroupName", "KmsKeyId", "Tags", "RetentionInDays")
-        self.api.call("logs", "CreateLogGroup", **wanted)
+        known = self.simulated(request, "LogGroupName", "KmsKeyId", "Tags", "RetentionInDays")
+        wanted = {"kmsKeyId": known.get("KmsKeyId"), "tags": tags_as_map(known.get("Tags", []))}
+        given = {member: value for member, value in wanted.items() if value}
+        self.api.call("logs", "CreateLogGroup", logGroupName=name, **given)
         self._retain(name, request)
         arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{name}:*"
         return Physical(name, {"Arn": arn})

@@ -7,12 +7,13 @@ their names are listed in :attr:`ServiceApi.not_simulated`.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 from ..errors import NotSimulatedError
 from ..opaque_values import OpaqueAttributes, opaque_value
 from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
-from .provider import Deployed, Physical, Provider, Request
+from .provider import Deployed, Physical, Provider, Request, without
 
 
 class OpaqueResource(Provider):
@@ -74,9 +75,19 @@ class Tolerant(Provider):
         try:
             return self._provider.update(current, request)
         except NotSimulatedError:
-            self.api.note_not_simulated(f"update of {request.type}", request.stack_name, request.logical_id)
+            old, new = _untagged(current.request), _untagged(request)
+            if (old, new) != (current.request, request):  # no claim depends on tags
+                return self.update(replace(current, request=old), new)
+            if old != new:
+                what = f"update of {request.type}"
+                self.api.note_not_simulated(what, request.stack_name, request.logical_id)
             return current.physical
 
     def delete(self, current: Deployed) -> None:
         simulated = current.physical.is_simulated
         (self._provider if simulated else OpaqueResource(self.api, current.request.type)).delete(current)
+
+
+def _untagged(request: Request) -> Request:
+    tags = resource_schema(request.type).tag_property
+    return replace(request, properties=without(request.properties, tags))

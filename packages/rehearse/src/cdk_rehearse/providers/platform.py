@@ -20,7 +20,8 @@ class Key(Provider):
             {"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in request.properties.get("Tags", [])
         ]
         known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
-        wanted: dict[str, Any] = {known[name]: request.properties[name] for name in self._known(request)}
+        simulated = self.simulated(request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays")
+        wanted: dict[str, Any] = {known[name]: each for name, each in simulated.items() if name in known}
         key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))["KeyMetadata"]
         if _rotates(request):
             self.api.call("kms", "EnableKeyRotation", KeyId=key["KeyId"])
@@ -42,11 +43,6 @@ class Key(Provider):
     def delete(self, current: Deployed) -> None:
         days = current.properties.get("PendingWindowInDays", 30)
         self.api.call("kms", "ScheduleKeyDeletion", KeyId=current.physical.id, PendingWindowInDays=days)
-
-    def _known(self, request: Request) -> list[str]:
-        created = {"KeyPolicy", "Description", "KeySpec"}
-        known = self.simulated(request, *created, "Tags", "EnableKeyRotation", "PendingWindowInDays")
-        return sorted(created & known.keys())
 
 
 def _rotates(request: Request) -> bool:
@@ -124,8 +120,10 @@ class Parameter(Provider):
         return self._physical(name, request)
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Update in place; SSM takes no tags together with a new value, so they stay as they are."""
         name = current.physical.id
-        self.api.call("ssm", "PutParameter", **self._request(request, name), Overwrite=True)
+        wanted = without(self._request(request, name), "Tags")
+        self.api.call("ssm", "PutParameter", **wanted, Overwrite=True)
         return self._physical(name, request)
 
     def _request(self, request: Request, name: str) -> dict[str, Any]:
@@ -146,7 +144,7 @@ class Repository(Provider):
 
     def create(self, request: Request) -> Physical:
         properties = self.simulated(
-            request, "RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText"
+            request, "RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText", "Tags"
         )
         name = self.name(request).lower()
         mutability = properties.get("ImageTagMutability", "MUTABLE")
@@ -176,7 +174,7 @@ class StateMachine(Provider):
     def create(self, request: Request) -> Physical:
         if "DefinitionString" not in request.properties:
             raise NotSimulatedError(f"{self.type}: a definition outside DefinitionString is not simulated")
-        simulated = self.simulated(request, *_STATE_MACHINE, "StateMachineName")
+        simulated = self.simulated(request, *_STATE_MACHINE, "StateMachineName", "Tags")
         wanted = {_STATE_MACHINE[name]: value for name, value in simulated.items() if name in _STATE_MACHINE}
         name = self.name(request)
         arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)["stateMachineArn"]

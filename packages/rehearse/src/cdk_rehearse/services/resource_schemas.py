@@ -23,6 +23,8 @@ from ..errors import TemplateError
 from ..opaque_values import is_opaque
 
 _REGION = "us-east-1"
+#: Classes of characters that jsonschema cannot read in names of properties, such as the keys of tags.
+_CLASSES = {r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d"}
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
 #: The schemas call it conditional, but UpdateTable cannot change it, and change sets show a replacement.
@@ -64,6 +66,12 @@ class ResourceSchema:
         """The attribute that identifies the resource, if the service generates it; otherwise empty."""
         identifier = self._paths("primaryIdentifier")
         return identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
+
+    @property
+    def tag_property(self) -> str:
+        """The property that contains the tags."""
+        path: str = self.body.get("tagging", {}).get("tagProperty", "/properties/Tags")
+        return path.split("/")[2]
 
     @property
     def attributes(self) -> frozenset[str] | None:
@@ -118,7 +126,10 @@ def resource_schema(type: str) -> ResourceSchema:
             f"Template format error: Unrecognized resource types: [{type}]; "
             "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
         )
-    return ResourceSchema(type, json.loads((folder / "resources" / f"{index[type]}.json").read_text()))
+    text = (folder / "resources" / f"{index[type]}.json").read_text()
+    for unknown, known in _CLASSES.items():
+        text = text.replace(unknown, known)
+    return ResourceSchema(type, json.loads(text))
 
 
 @cache

@@ -1,22 +1,48 @@
-"""The codes of the problems that a rehearsal reports."""
+"""The codes of the problems that a rehearsal reports, and the reasons for which AWS refuses a change.
 
-__all__ = ["CODES"]
+``basis.json`` says of each what it is based on. A rule that is inferred is only a warning.
+"""
 
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from constructs_triton_core.findings import Severity
+
+__all__ = ["CODES", "REFUSALS", "Code", "refusal_of"]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kind of problem, or of a refusal, which has the pattern of its reason.
+
+    ``basis``: a document of AWS states the rule, it was observed on AWS, or it is a conclusion. An empty fix
+    depends on the update; that of a refusal is then that of the problem's code.
+    """
+
+    meaning: str
+    basis: Literal["documented", "observed", "inferred"]
+    source: str
+    severity: Severity = Severity.ERROR
+    fix: str = ""
+    pattern: str = ""
+    rollback_fix: str = ""
+
+
+_FACTS = json.loads(Path(__file__).with_name("basis.json").read_text())
 CODES = {
-    "rehearse-update-fails": "CloudFormation cannot carry out the update.",
-    "rehearse-name-collision": "A resource needs a name that another resource still has.",
-    "rehearse-reader-loses-access": "New instances of an endpoint can no longer read a model.",
-    "rehearse-data-loses-access": "A role can no longer read or write encrypted data of an endpoint.",
-    "rehearse-previous-key-removed": "A role can no longer read older data under a previous key.",
-    "rehearse-serving-stops": "An endpoint is deleted, for good or for a part of the update.",
-    "rehearse-endpoint-replaced": "An endpoint gets another name, which its callers do not know.",
-    "rehearse-fleet-shrinks": "A fleet that was scaled out gets its initial number of instances.",
-    "rehearse-rollback-fails": "If a step fails, CloudFormation cannot return to the old version.",
-    "rehearse-revert-unnoticed": "The stack does not notice that SageMaker kept the old configuration.",
-    "rehearse-data-replaced": "A table, queue, bucket or other resource with data is replaced or deleted.",
-    "rehearse-leftover": "A failure leaves a resource that costs money and belongs to no stack.",
-    "rehearse-log-group-returns": "A deleted log group may be created again and be in the way later.",
-    "rehearse-retained-needs": "A resource is retained, and something that it needs is deleted.",
-    "rehearse-deletion-fails": "The new version cannot be deleted.",
+    code: Code(**{**each, "severity": Severity(each["severity"])}) for code, each in _FACTS["codes"].items()
 }
-"""Each code with its meaning."""
+"""Each code of a problem."""
+REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
+"""The refusals of this simulation. Others are those of moto and of CloudFormation's resource schemas."""
+
+
+def refusal_of(reason: str) -> Code:
+    """Return the refusal that a reason is about; by default one that AWS documents."""
+    found = (each for each in REFUSALS if re.search(each.pattern, reason))
+    return next(found, Code("", "documented", ""))

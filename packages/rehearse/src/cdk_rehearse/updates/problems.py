@@ -3,71 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
+from dataclasses import replace
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
-from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_core.findings import Finding, Severity
 
 from .analysis import CHANGES, Sequence
+from .codes import CODES, refusal_of
 from .data_problems import data_problems
 from .replaced_data import replaced_data_problems
-from .report import Leftover
+from .report import GENERATED
 from .trial import Outcome
 
-_COLLISION = re.compile(r"already (exist|export|own)|custom-named resource|Cannot create already", re.I)
-_PAID = (
+_COLLISION = re.compile(r"already (exist|export|own)|custom-named resource", re.I)
+_PAID_BY_HOUR = (
     "AWS::SageMaker::Endpoint",
     "AWS::SageMaker::InferenceComponent",
-    "AWS::S3::Bucket",
-    "AWS::KMS::Key",
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
 )
-_GENERATED = re.compile(r"-[A-Z0-9]{12}$")
-"""The end of a name that CloudFormation generates; the next deployment has another one."""
-_SCALED = "must be deregistered as scalable targets"
-_FIXES = {
-    _SCALED: fix_of("scaled-variant-update"),
-    "not enough hardware resources on the instances": "raise max_instance_count of the endpoint, so that new "
-    "copies start beside those that serve, or deploy when fewer copies run",
-    r"[Ee]xport \S+ .*as it is in use by": "keep the export for one more deployment, with "
-    "Stack.export_value, and remove it in the next one",
-    r"/aws/(sagemaker|lambda)/\S+ already exists": "the service has created this log group; remove the log "
-    "group (log_retention of an endpoint) from the app and run `aws logs put-retention-policy`, or import it "
-    "with `npx cdk import` from an app with nothing else new",
-    "already exists in stack": "keep the construct ID, with which the stack keeps the resource, or give the "
-    "resource another name",
-    "[Rr]esource type is not permitted": "give the new resource another construct ID",
-}
-"""The fix for each reason of a failed update."""
-_INTERFACES = "has a dependent object: a network interface of endpoint"
-_INTERFACES_FIX = "create the network in another stack, and retain security groups of this one too"
+_PAID = (*_PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
+_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
+_NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
 
-def update_problems(sequence: Sequence, *, is_deletion: bool) -> Iterator[Finding]:
-    """The problems of an update without failures."""
+def update_problems(sequence: Sequence, *, is_deletion: bool, fleets: Container[str]) -> Iterator[Finding]:
+    """The problems of an update without failures. The user has given the sizes of ``fleets``."""
     outcome = sequence.outcome
     if not outcome.is_complete:
-        yield _refused(outcome)
+        code = "rehearse-name-collision" if _COLLISION.search(outcome.reason) else "rehearse-update-fails"
+        message = f"the update ends as {outcome.last_status}: {outcome.reason}"
+        yield _refused(code, list(outcome.status)[-1], message)
     yield from reader_problems(sequence)
     yield from data_problems(sequence)
     yield from replaced_data_problems(outcome)
-    yield from _shrinking(sequence)
+    yield from _shrinking(sequence, fleets)
     yield from late_log_problems(outcome)
-    if outcome.is_complete and not is_deletion:
-        yield from _stopping(sequence)
-
-
-def _refused(outcome: Outcome) -> Finding:
-    name, status = list(outcome.status)[-1], outcome.last_status
-    message = f"the update ends as {status}: {outcome.reason}"
-    fixes = (fix for pattern, fix in _FIXES.items() if re.search(pattern, outcome.reason))
-    if _COLLISION.search(outcome.reason):
-        fix = "give the resource another name, or remove the one that has the name in a deployment before"
-        return _error("rehearse-name-collision", name, message, next(fixes, fix))
-    fix = next(fixes, "change what the reason names, and rehearse again")
-    return _error("rehearse-update-fails", name, message, fix)
+    if outcome.is_complete:
+        paid = _PAID if is_deletion else _PAID_BY_HOUR
+        yield from leftover_problems(f"after the {'deletion' if is_deletion else 'update'}", outcome, paid)
+        if not is_deletion:
+            yield from _stopping(sequence)
 
 
 def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
@@ -82,13 +59,11 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
                 continue
             seen.add(place)
             since = when or f"from step {number} ({moment.step}) on"
-            yield _error(
+            yield problem(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
                 f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
                 "scales out or SageMaker replaces a host; instances that run keep serving",
-                "keep for one more deployment what allows it, in the policies of the role, the bucket and "
-                "the key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
             )
 
 
@@ -97,15 +72,27 @@ def _refused_before(sequence: Sequence) -> set[tuple[str, str]]:
     return {(each.endpoint, each.object) for each in (before.readings if before else ()) if each.refusal}
 
 
-def _shrinking(sequence: Sequence) -> Iterator[Finding]:
+def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
+    """Fleets that lose instances: a warning if scaling removes those that are only assumed to run."""
+    after_types = {name: kind for (_, name), (kind, _) in sequence.outcome.after.resources.items()}
     for before, after in sequence.drops():
-        yield _error(
+        is_scaling = after_types.get(after.moment.subject) in _TARGETS
+        keep = "max_capacity (MaxCapacity of the scalable target)" if is_scaling else "initial_instance_count"
+        found = problem(
             "rehearse-fleet-shrinks",
             f"endpoint {after.endpoint}",
             f"{after.moment}: variant {after.variant} gets {after.count} instances, it has {before.count}; "
             "the others stop while they are needed",
-            f"set initial_instance_count={before.count} in this deployment",
+            f"set {keep}={before.count} in this deployment",
         )
+        is_assumed = not any(name in fleets for name in _names_of(sequence, after.endpoint))
+        yield replace(found, severity=Severity.WARNING) if is_scaling and is_assumed else found
+
+
+def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
+    """The name and the logical IDs of an endpoint."""
+    resources = sequence.outcome.before.resources.items()
+    return endpoint, *(name for (_, name), (_, each) in resources if each.endswith(f":endpoint/{endpoint}"))
 
 
 def _stopping(sequence: Sequence) -> Iterator[Finding]:
@@ -117,18 +104,16 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
         if absent is None:
             continue
         successor = _successor(sequence, name)
-        code = "rehearse-serving-stops"
+        code, fix = "rehearse-serving-stops", ""
         if name in last:
             text = f"{absent.step}: the endpoint does not exist until a later step creates it again"
-            fix = "keep its construct ID and its name"
         elif successor:
             code = "rehearse-endpoint-replaced"
             text = f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}"
-            fix = "keep endpoint_name and the construct ID as they are, or move the callers before"
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"
             fix = "keep it until its last caller has left"
-        yield _error(code, f"endpoint {name}", text, fix)
+        yield problem(code, f"endpoint {name}", text, fix)
 
 
 def _successor(sequence: Sequence, name: str) -> str:
@@ -150,16 +135,12 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     status = outcome.last_status
     if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
-        fix = "fix the reason, then run `npx cdk rollback`; CloudFormation accepts no update before"
-        if _SCALED in outcome.reason:
-            fix = (
-                "deploy the change of the variant first, with endpoint.retain_instance_counts() in place of "
-                "its scaling, and add the scaling in the next deployment"
-            )
-        yield _error("rehearse-rollback-fails", logical_id, message, fix)
+        found = _refused("rehearse-rollback-fails", logical_id, message)
+        fix = refusal_of(message).rollback_fix or CODES[found.code].fix
+        yield replace(found, hint=fix)
     yield from reader_problems(sequence, "if the step fails, after its rollback")
     yield from data_problems(sequence, "if the step fails, after its rollback")
-    yield from leftover_problems("if a step fails", outcome.leftovers)
+    yield from leftover_problems("if a step fails", outcome, _PAID)
 
 
 def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
@@ -167,27 +148,16 @@ def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     if sequence.outcome.is_complete:
         lost = any(each.refusal for each in sequence.outcome.moments[-1].readings)
         text = ", and the cleanup deletes the permissions that new instances of it need" if lost else ""
-        yield Finding(
-            "rehearse-revert-unnoticed",
-            Severity.WARNING,
-            logical_id,
-            "if SageMaker returns to the old configuration without an error, the stack reports success, "
-            f"the old version serves{text}",
-            "set verify_update=True on the endpoint",
-        )
+        message = "if SageMaker returns to the old configuration without an error, the stack reports success"
+        yield problem("rehearse-revert-unnoticed", logical_id, f"{message}, the old version serves{text}")
 
 
-def leftover_problems(when: str, leftovers: Iterable[Leftover]) -> Iterator[Finding]:
-    """A warning for each resource that costs money."""
-    for each in leftovers:
-        if each.type in _PAID:
-            yield Finding(
-                "rehearse-leftover",
-                Severity.WARNING,
-                each.logical_id,
-                f"{when}, this {each.type} remains without a stack and costs money",
-                "delete it by hand afterwards, or set its removal_policy to RemovalPolicy.DESTROY",
-            )
+def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Iterator[Finding]:
+    """A warning for each resource of these types, which cost money."""
+    for each in outcome.leftovers:
+        if each.type in types:
+            message = f"{when}, this {each.type} remains without a stack and costs money"
+            yield problem("rehearse-leftover", each.logical_id, message)
 
 
 def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
@@ -196,16 +166,13 @@ def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
         each.physical_id for each in outcome.leftovers
     }
     for (_, logical_id), (kind, name) in outcome.before.resources.items():
-        is_late = name in outcome.late_log_groups - kept and not _GENERATED.search(name)
+        is_late = name in outcome.late_log_groups - kept and not GENERATED.search(name)
         if kind == "AWS::Logs::LogGroup" and is_late:
-            yield Finding(
+            yield problem(
                 "rehearse-log-group-returns",
-                Severity.WARNING,
                 logical_id,
                 f"SageMaker may create {name} again, for events that arrive after the deletion; the next "
                 "deployment then fails because the log group exists",
-                "set log_retention on the endpoint or component in place of your own log group, or deny its "
-                "role logs:CreateLogGroup for this group",
             )
 
 
@@ -213,26 +180,26 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
     """The problems of deleting the new version later."""
     outcome = sequence.outcome
     if not outcome.is_complete:
-        yield _error(
-            "rehearse-deletion-fails",
-            list(outcome.status)[-1],
-            f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}",
-            _INTERFACES_FIX
-            if _INTERFACES in outcome.reason
-            else "remove what the reason names first, or retain the resource",
-        )
+        message = f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}"
+        yield _refused("rehearse-deletion-fails", list(outcome.status)[-1], message)
     yield from late_log_problems(outcome)
     seen: set[str] = set()
     for reading in outcome.moments[-1].readings if outcome.moments else ():
         if reading.refusal and reading.endpoint not in seen:
             seen.add(reading.endpoint)
-            yield _error(
-                "rehearse-retained-needs",
-                reading.endpoint,
-                f"after `cdk destroy`, the retained endpoint cannot start an instance: {reading.refusal}",
-                "retain the model repository and the role too (removal_policy=RemovalPolicy.RETAIN)",
-            )
+            message = "after `cdk destroy`, the retained endpoint cannot start an instance"
+            yield problem("rehearse-retained-needs", reading.endpoint, f"{message}: {reading.refusal}")
 
 
-def _error(code: str, place: str, message: str, hint: str) -> Finding:
-    return Finding(code, Severity.ERROR, place, message, hint)
+def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
+    """Return a problem with the severity of its code, and by default with its fix."""
+    known = CODES[code]
+    return Finding(code, known.severity, place, message, fix or known.fix)
+
+
+def _refused(code: str, place: str, message: str) -> Finding:
+    """The problem of a refusal; a warning if it is only inferred."""
+    refusal = refusal_of(message)
+    if refusal.basis != "inferred":
+        return problem(code, place, message, refusal.fix)
+    return replace(problem(code, place, message + _NOT_STATED, refusal.fix), severity=Severity.WARNING)

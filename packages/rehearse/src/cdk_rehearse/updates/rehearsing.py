@@ -11,6 +11,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
+from .acknowledging import acknowledged, expect_codes
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
@@ -27,6 +28,7 @@ def rehearse(
     failures: Failures = "each",
     orders: int = 2,
     parameters: Mapping[str, str] | None = None,
+    acknowledge: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update in a simulated account.
 
@@ -42,19 +44,23 @@ def rehearse(
             where AWS does not document what it does.
         parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
             stack, or the defaults of the template.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
+            logical ID, stack or endpoint that the report prints. Default: none.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
-        InvalidValueError: a stack or an argument does not exist, or a parameter has no value.
+        InvalidValueError: a stack, an argument or a code does not exist, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     if failures not in ("each", "none"):
         raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
     if orders not in (1, 2):
         raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
+    known = tuple(acknowledge)
+    expect_codes(known)
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
     before, after = _with_parameters(before, after, dict(parameters or {}))
-    return _asked(Request(before, after, dict(fleets or {}), failures, orders))
+    return acknowledged(_asked(Request(before, after, dict(fleets or {}), failures, orders)), known)
 
 
 def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from constructs_triton_core.findings import Finding, Severity
 
-__all__ = ["Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
+_LOGICAL_ID = re.compile(
+    r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
+)
+"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
+
+GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
+"""The end of a name that CloudFormation generates, which is another one after each deployment."""
+
+__all__ = ["GENERATED", "Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
 
 
 @dataclass(frozen=True)
@@ -141,6 +150,8 @@ class Rehearsal:
         depends_on_aws: What differs if AWS behaves differently where it documents nothing.
         not_simulated: What the rehearsal makes no statement about.
         problems: Errors and warnings, each with code, message and hint.
+        acknowledged: The errors and warnings that the user has acknowledged.
+        unused_acknowledgements: Acknowledgements of the user that no error and no warning matches.
         construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
             write has none.
     """
@@ -158,12 +169,23 @@ class Rehearsal:
     depends_on_aws: tuple[str, ...] = ()
     not_simulated: tuple[str, ...] = ()
     problems: tuple[Finding, ...] = ()
+    acknowledged: tuple[Finding, ...] = ()
+    unused_acknowledgements: tuple[str, ...] = ()
     construct_paths: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[Finding]:
         """The problems that are errors."""
         return [each for each in self.problems if each.severity is Severity.ERROR]
+
+    def named(self, text: str) -> str:
+        """Write the paths of constructs in place of logical IDs.
+
+        Args:
+            text: A text of the rehearsal.
+        """
+        paths = self.construct_paths
+        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
 
     @property
     def point_of_no_return(self) -> int | None:

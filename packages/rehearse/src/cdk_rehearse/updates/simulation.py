@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
+from constructs_triton_core.cloud_assembly.template import Resource
 from constructs_triton_core.errors import TemplateError
-from constructs_triton_core.findings import Finding
+from constructs_triton_core.findings import Finding, Severity
 
 from ..behaviour import CALM, Behaviour
+from ..providers.provider import without
 from .analysis import Sequence
-from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
+from .callers import caller_problems, calls
+from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
-from .report import Failure, Operation, Rehearsal, RehearsedStep
+from .report import GENERATED, Failure, Operation, Rehearsal, RehearsedStep
 from .trial import Outcome, Trial, opened
-from .versions import NONE, Request, construct_paths
+from .versions import NONE, Request, Version, construct_paths
 
-_RANDOM = re.compile(r"-[A-Z0-9]{12}$")
+_BOTH = "v1, v2"
+"""What serves while an endpoint gets another configuration."""
 OTHER = Behaviour(
     seed=1,
     random_order=True,
@@ -38,34 +41,52 @@ def simulate(request: Request) -> Rehearsal:
     if request.orders == 1:
         return found
     other = _Pass(request, OTHER).run()
-    return _compared(found, other)
+    return _compared(request, found, other)
 
 
-def _compared(found: Rehearsal, other: Rehearsal) -> Rehearsal:
-    """Add what only the other behaviour of AWS leads to."""
+def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal:
+    """Add what only the other behaviour of AWS leads to; it is a warning, unless the order alone does."""
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
+    if any(each.severity is Severity.ERROR for each in added):
+        ordered = _Pass(request, replace(CALM, seed=OTHER.seed, random_order=True)).run()
+        errors = {_place(each) for each in ordered.errors}
+        marked = [
+            each if _place(each) in errors else replace(each, severity=Severity.WARNING) for each in marked
+        ]
     notes = [
         "the order of independent resources: two orders tried",
-        *_redeployments(found.steps),
+        *_redeployments(request, found.steps),
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
     return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
 
 
-def _redeployments(steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
-    """The updates of endpoints whose configuration stays the same."""
+def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
+    """The updates of endpoints whose configuration stays the same, unless only their tags change."""
+    old, new = _declared(request.old), _declared(request.new)
     for each in steps:
         if each.type in ENDPOINT_TYPES and (each.action, each.is_cleanup) == ("update", False):
-            name = each.logical_id
-            if "v2" not in "".join(each.serving.values()):
-                yield f"whether step {each.number}, {name}, starts new instances for the same configuration"
+            place = each.stack, each.logical_id
+            properties = [without(found[place].properties, "Tags") for found in (old, new) if place in found]
+            if _BOTH not in each.serving.values() and properties[:1] != properties[1:]:
+                step = f"step {each.number}, {each.logical_id},"
+                yield f"whether {step} starts new instances for the same configuration"
+
+
+def _declared(version: Version) -> dict[tuple[str, str], Resource]:
+    """The resources of all stacks, by stack and logical ID."""
+    return {
+        (stack.name, logical_id): resource
+        for stack in version.stacks
+        for logical_id, resource in stack.template.resources.items()
+    }
 
 
 def _place(problem: Finding) -> tuple[str, str]:
     """Code and place without the random end of a generated name, which differs from account to account."""
-    return problem.code, _RANDOM.sub("", problem.path)
+    return problem.code, GENERATED.sub("", problem.path)
 
 
 @dataclass
@@ -78,12 +99,13 @@ class _Pass:
     def run(self) -> Rehearsal:
         old, new = self.request.old, self.request.new
         with self._prepared() as (trial, before):
+            known = calls(trial.account)
             calm = Sequence(trial.deploy(new, old), before)
+            noticed = tuple(caller_problems(known, calls(trial.account)))
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
         failures, problems = self._failures(steps)
-        is_deletion = new == NONE
         return Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
@@ -91,14 +113,14 @@ class _Pass:
             replaced=calm.replaced(),
             failures=tuple(failures),
             instances=calm.instances(),
-            callers=_callers(calm),
+            callers=tuple(each.message for each in noticed),
             leftovers=calm.outcome.leftovers,
             way_back=None if way_back is None else _operation(way_back.outcome),
             deletion=None if deletion is None else _operation(deletion.outcome),
-            not_simulated=(*opaque, *_not_simulated(self.request)),
+            not_simulated=(*opaque, *_not_simulated(self.request, calm)),
             problems=_unique(
-                *update_problems(calm, is_deletion=is_deletion),
-                *(() if not is_deletion else leftover_problems("after the deletion", calm.outcome.leftovers)),
+                *update_problems(calm, is_deletion=new == NONE, fleets=self.request.fleets),
+                *(each for each in noticed if each.path),
                 *problems,
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
@@ -107,14 +129,10 @@ class _Pass:
 
     def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
         """Add the types of resources that a rollback has deleted, from the templates."""
-        declared = {
-            (stack.name, logical_id): resource.type
-            for version in (self.request.old, self.request.new)
-            for stack in version.stacks
-            for logical_id, resource in stack.template.resources.items()
-        }
+        declared = {**_declared(self.request.old), **_declared(self.request.new)}
         return tuple(
-            replace(each, type=each.type or declared.get((each.stack, each.logical_id), "")) for each in steps
+            replace(each, type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""))
+            for each in steps
         )
 
     @contextmanager
@@ -176,8 +194,9 @@ class _Pass:
 
 
 def _is_update(step: RehearsedStep) -> bool:
-    """Whether a step calls UpdateEndpoint, as the creation of an adopted endpoint does too."""
-    return step.type in ENDPOINT_TYPES and (step.action == "update" or step.type == ADOPTED_TYPE)
+    """Whether a step gives an endpoint another configuration, as the creation of an adopted one does too."""
+    is_update = step.action == "update" or step.type == ADOPTED_TYPE
+    return is_update and step.type in ENDPOINT_TYPES and _BOTH in step.serving.values()
 
 
 def _last(sequence: Sequence) -> Moment | None:
@@ -201,21 +220,16 @@ def _failure(step: RehearsedStep, sequence: Sequence, *, reverts: bool) -> Failu
     )
 
 
-def _callers(sequence: Sequence) -> tuple[str, ...]:
-    before = set() if sequence.before is None else set(sequence.before.serving)
-    last = _last(sequence)
-    after = set() if last is None else set(last.serving)
-    return (
-        *(f"endpoint {name} no longer exists" for name in sorted(before - after)),
-        *(f"endpoint {name} is new" for name in sorted(after - before)),
-    )
-
-
-def _not_simulated(request: Request) -> tuple[str, ...]:
-    notes = ["the start of Triton, the capacity of instance types, the time that steps take"]
+def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
+    """What no rehearsal simulates; of endpoints only if there are any."""
+    has_endpoints = any(each and each.serving for each in (calm.before, *calm.outcome.moments))
     if not (request.old.has_assets and request.new.has_assets):
-        notes.insert(0, "functions and models, which a template alone does not contain; who may read what")
-    return tuple(notes)
+        what = "functions and models" if has_endpoints else "functions"
+        yield f"{what}, which a template alone does not contain; who may read what"
+    if has_endpoints:
+        yield "the start of Triton, the capacity of instance types, the time that steps take"
+    else:
+        yield "the time that steps take"
 
 
 def _opaque(not_simulated: Mapping[str, list[str]]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What Application Auto Scaling does to components: in to zero when they are idle, out by an alarm.
 
-Nothing happens by itself. The user says when a component has been idle, and when its alarms are evaluated.
+The instances of a variant follow the bounds of its scalable target. Nothing else happens by itself: the user
+says when a component has been idle, and when its alarms are evaluated.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 from moto.applicationautoscaling import models, responses
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.cloudwatch.models import cloudwatch_backends
+from moto.sagemaker.models import sagemaker_backends
 
 from ...errors import StackError
-from ...replacement import replaced
+from ...replacement import replaced, wrapped
 from .api import InferenceComponents
 from .runtime import Runtime
 
@@ -41,7 +43,22 @@ class CopyScaling:
         dimensions = Enum(  # type: ignore[misc]  # the members are moto's
             "ScalableDimensionValueSet", {**known, "SAGEMAKER_COMPONENT_DESIRED_COPY_COUNT": _DIMENSION}
         )
-        return [replaced(each, "ScalableDimensionValueSet", dimensions) for each in (models, responses)]
+        return [
+            *(replaced(each, "ScalableDimensionValueSet", dimensions) for each in (models, responses)),
+            wrapped(models.ApplicationAutoscalingBackend, "register_scalable_target", self._register),
+        ]
+
+    def _register(self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any) -> Any:
+        """Adjust the capacity to the new bounds (Application Auto Scaling API: RegisterScalableTarget)."""
+        target = original(backend, *given, **named)
+        endpoints = sagemaker_backends[self._api.account][self._api.region].endpoints
+        place = target.resource_id.split("/")
+        found = endpoints.get(place[1]) if place[0] == "endpoint" else None
+        for variant in found.production_variants if found else ():
+            if variant["VariantName"] == place[3] and "DesiredInstanceCount" in variant:
+                count = min(max(variant["DesiredInstanceCount"], target.min_capacity), target.max_capacity)
+                variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
+        return target
 
     def scale_in(self, name: str) -> None:
         """Bring an idle component down to the minimum of its scalable target."""

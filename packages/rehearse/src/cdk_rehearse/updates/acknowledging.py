@@ -1,0 +1,50 @@
+"""Acknowledgements: problems that the user knows of, which then do not count.
+
+An acknowledgement is ``CODE`` or ``CODE@PLACE``. The place is what the problem has before its text: a
+construct or one above it, a logical ID, a stack, or an endpoint with or without the word before its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import compress
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.spelling import quoted
+
+from .codes import CODES
+from .report import GENERATED, Rehearsal
+
+
+def expect_codes(acknowledgements: Iterable[str]) -> None:
+    """Raise ``InvalidValueError`` if an acknowledgement has no known code."""
+    for each in acknowledgements:
+        code = each.partition("@")[0]
+        if code not in CODES:
+            near = difflib.get_close_matches(code, CODES, cutoff=0.3)
+            fix = f"write one of {quoted(near or CODES)}"
+            raise InvalidValueError(f"acknowledge: unknown code, got {each!r}; {fix}")
+
+
+def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
+    """Return the rehearsal without the problems that are acknowledged; they are named apart."""
+    fitting = {each: [_fits(found, problem, each) for problem in found.problems] for each in acknowledgements}
+    known = [any(fits) for fits in zip(*fitting.values(), strict=True)] or [False] * len(found.problems)
+    return replace(
+        found,
+        problems=tuple(each for each, is_known in zip(found.problems, known, strict=True) if not is_known),
+        acknowledged=tuple(compress(found.problems, known)),
+        unused_acknowledgements=tuple(each for each, fits in fitting.items() if not any(fits)),
+    )
+
+
+def _fits(found: Rehearsal, problem: Finding, acknowledgement: str) -> bool:
+    code, _, place = acknowledgement.partition("@")
+    wanted = re.escape(GENERATED.sub("", place))
+    places = [GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
+    pattern = rf"(endpoint |inference component )?{wanted}($|[/,]| \()" if place else ""
+    return code == problem.code and any(re.match(pattern, each) for each in places)
