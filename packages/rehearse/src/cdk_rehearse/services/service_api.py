@@ -16,6 +16,7 @@ from botocore.loaders import Loader
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
+from .exchange import Exchange
 from .request_shapes import conform
 
 _ABSENT = {
@@ -61,6 +62,8 @@ class ServiceApi:
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
     """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
+    exchange: Exchange = field(default_factory=Exchange)
+    """What stacks of other accounts and Regions pass to those of this one."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:

@@ -166,6 +166,7 @@ class Stacks:
                 (each.name, output.key): output.value for each in self._existing() for output in each.outputs
             },
             other_export=self._opaque_export if self.api.assumes_existing else None,
+            other_output=self._other_output,
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope, budget)
@@ -210,6 +211,12 @@ class Stacks:
     def _opaque_export(self, name: str) -> str:
         self.api.note_not_simulated("value of an export", "", name)
         return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
+
+    def _other_output(self, region: str, stack: str, name: str) -> str | None:
+        api, output = self.api, f"{stack}.{name}"
+        found = api.exchange.output(api.account, region, output)
+        is_here = region == api.region and self.find(stack) is not None
+        return self._opaque_export(output) if found is None and api.assumes_existing and not is_here else found
 
     def _availability_zones(self, region: str) -> list[str]:
         if region != self.api.region:

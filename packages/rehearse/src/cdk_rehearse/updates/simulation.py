@@ -14,10 +14,11 @@ from constructs_triton_core.findings import Finding
 
 from ..behaviour import CALM, Behaviour
 from .analysis import Sequence
+from .environments import by_environment, joined
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, Operation, Rehearsal, RehearsedStep
-from .trial import Outcome, Trial, opened
+from .trial import Outcome, Trial, expect_known, opened
 from .versions import NONE, Request, construct_paths
 
 _RANDOM = re.compile(r"-[A-Z0-9]{12}$")
@@ -33,7 +34,38 @@ OTHER = Behaviour(
 
 
 def simulate(request: Request) -> Rehearsal:
-    """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed."""
+    """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed.
+
+    The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first failure.
+    """
+    parts, found = _with_fleets(by_environment(request)), list[Rehearsal]()
+    for part in parts:
+        found.append(_rehearsed(part))
+        if found[-1].reason:
+            break
+    return joined(parts, found)
+
+
+def _with_fleets(parts: list[Request]) -> list[Request]:
+    """Give each environment the fleets that it has; raises ``InvalidValueError`` if none has one of them."""
+    fleets = parts[0].fleets
+    if len(parts) == 1 or not fleets:
+        return parts
+    known: dict[str, str] = {}
+    chosen = []
+    for part in parts:
+        with _Pass(replace(part, fleets={}), CALM)._prepared() as (trial, _):
+            endpoints = trial.endpoints()
+        known |= endpoints
+        own = {each.removesuffix(f" ({part.environment})"): count for each, count in fleets.items()}
+        here = {name: own[name] for name in own if name in endpoints or name in endpoints.values()}
+        chosen.append(replace(part, fleets=here))
+    expect_known([each.partition(" (aws://")[0] for each in fleets], known)
+    return chosen
+
+
+def _rehearsed(request: Request) -> Rehearsal:
+    """Rehearse an update in one environment, under one or two behaviours of AWS."""
     found = _Pass(request, CALM).run()
     if request.orders == 1:
         return found

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
 
-from ..account import REGION, SimulatedAccount
+from ..account import SimulatedAccount
 from ..behaviour import Behaviour
 from ..errors import FAILURES
 from ..stacks.publishing import publish
@@ -79,6 +78,9 @@ class Trial:
         kept = {each.name for each in version.stacks}
         removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
         self.account.behaviour = behaviour or self.account.behaviour
+        # Stacks of other environments are updated after this one, and deleted before it.
+        imported = former.exchange.imported if version.stacks else {}
+        self.account.api.exchange = replace(version.exchange, imported=imported)
         return self._run([*version.stacks, *removed])
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
@@ -122,6 +124,9 @@ class Trial:
             self._publish(operation)
             stack = account.stack(operation.name)
             account.deployer.deploy(stack, operation.template, operation.parameters)
+            for name, value in stack.output_values.items():
+                place = (account.api.account, account.api.region, f"{stack.name}.{name}")
+                account.api.exchange.outputs.setdefault(place, value)
         account.functions.wait()
 
     def _publish(self, version: StackVersion) -> None:
@@ -143,8 +148,8 @@ class Trial:
         Inference components with scaling get their highest number of copies, or as many as fit. ``fleets``
         has names or logical IDs of endpoints.
         """
-        api, found = self.account.api, self._endpoints()
-        self._expect_known(fleets, found)
+        api, found = self.account.api, self.endpoints()
+        expect_known(fleets, found)
         for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
             wanted = fleets.get(name, fleets.get(found.get(name, name)))
             for variant in endpoint.production_variants:
@@ -156,20 +161,13 @@ class Trial:
         for name in components.all:
             components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
 
-    def _endpoints(self) -> dict[str, str]:
+    def endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
         return {
             identifier.rpartition("/")[2]: logical_id
             for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
             if kind in ENDPOINT_TYPES
         }
-
-    def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
-        known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
-        fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
-        for name in fleets:
-            if name not in endpoints and name not in endpoints.values():
-                raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
     def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(
@@ -178,13 +176,20 @@ class Trial:
         return max((each["MaxCapacity"] for each in targets), default=None)
 
 
+def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
+    """Raise ``InvalidValueError`` for a fleet that is neither a name nor a logical ID of an endpoint."""
+    known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
+    fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
+    for name in fleets:
+        if name not in endpoints and name not in endpoints.values():
+            raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
+
+
 @contextmanager
 def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
-    """Open an account for these versions."""
+    """Open an account for these versions, whose stacks have the same environment."""
     stacks = [stack for version in versions for stack in version.stacks]
-    account = next((each.account for each in stacks if each.account), DEFAULT_ACCOUNT_ID)
-    region = next((each.region for each in stacks if each.region), REGION)
-    with SimulatedAccount(account, region) as simulated:
+    with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
         assume_adopted(simulated.api, stacks)

@@ -13,6 +13,7 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
+from ..services.exchange import Exchange
 from ..template_parsing import parse_template, read_template_file
 
 __all__ = [
@@ -47,6 +48,7 @@ class StackVersion:
         names: All names that select it.
         parameters: Values of the template's parameters. Default: those of the template.
         paths: Path of each construct by logical ID, from the path of the stack on. Default: not known.
+        needs: Environments of the stacks that it depends on.
     """
 
     name: str
@@ -57,6 +59,12 @@ class StackVersion:
     names: frozenset[str] = frozenset()
     parameters: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def environment(self) -> str:
+        """Account and Region, as ``aws://<account>/<Region>``."""
+        return f"aws://{self.account}/{self.region}"
 
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
         """Return the stack with the values of the parameters that its template has.
@@ -84,9 +92,13 @@ class Version:
 
     Args:
         stacks: The stacks, each after those that it depends on. Default: none.
+        environment: Account and Region of all stacks, ``aws://<account>/<Region>``. Default: not known yet.
+        exchange: What its stacks pass to those of other environments.
     """
 
     stacks: tuple[StackVersion, ...] = ()
+    environment: str = ""
+    exchange: Exchange = field(default_factory=Exchange, compare=False)
 
     def only(self, names: Iterable[str]) -> Version:
         """Return the version with only these stacks.
@@ -138,6 +150,11 @@ class Request:
     failures: Failures = "each"
     orders: int = 1
 
+    @property
+    def environment(self) -> str:
+        """The account and Region of a request for one of them."""
+        return self.new.environment or self.old.environment
+
 
 def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:
     """Read OLD or NEW; raises ``TemplateError`` if it cannot be read."""
@@ -178,6 +195,7 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             "" if region in _UNKNOWN else region,
             assembly.stack(artifact).names,
             paths=assembly.construct_paths(artifact),
+            needs=assembly.needed_environments(artifact),
         )
 
 
