@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,7 +17,6 @@ from botocore.loaders import Loader
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
-from .exchange import Exchange
 from .request_shapes import conform
 
 _ABSENT = {
@@ -42,6 +42,10 @@ def client(service: str, endpoint_url: str, region: str, credentials: dict[str, 
     )
 
 
+Place = tuple[str, str, str]
+"""Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
+
+
 @dataclass
 class ServiceApi:
     """Calls services as CloudFormation does; ``calls`` records service, operation and request."""
@@ -62,8 +66,10 @@ class ServiceApi:
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
     """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
-    exchange: Exchange = field(default_factory=Exchange)
+    passed: dict[Place, str] = field(default_factory=dict)
     """What stacks of other accounts and Regions pass to those of this one."""
+    imported: Mapping[Place, str] = field(default_factory=dict)
+    """The stacks of other Regions that read a parameter, which may then not change."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:

@@ -94,8 +94,8 @@ def resolve_references(value: Any, api: ServiceApi) -> Any:
 def stored_parameter(name: str, api: ServiceApi) -> str:
     """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has to exist in this account."""
     place = (api.account, api.region, name)
-    if place in api.exchange.parameters:
-        return api.exchange.parameters[place]
+    if place in api.passed:
+        return api.passed[place]
     try:
         return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
     except StackError:

@@ -7,68 +7,64 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
+from typing import Any
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 from ..account import REGION
-from ..services.exchange import Exchange, Place
+from ..providers.cdk import ExportReader, ExportWriter
+from ..services.service_api import Place
 from .report import Operation, Rehearsal
 from .versions import NONE, Request, StackVersion, Version
 
-_READER, _WRITER = "Custom::CrossRegionExportReader", "Custom::CrossRegionExportWriter"
 _GUARD = b"Some exports have changed"
 """What the code of the CDK's writer contains if it refuses to change a value."""
 _STEP = re.compile(r"\bstep (\d+)")
 
 
-def by_environment(request: Request) -> list[Request]:
-    """Return one request for each account and Region, in the order in which they are deployed."""
+def by_environment(request: Request) -> dict[str, Request]:
+    """Return one request for each account and Region, in the order in which they are deployed.
+
+    A stack without an account or Region has that of the other stacks if these have only one.
+    """
     stacks = (*request.old.stacks, *request.new.stacks)
     account = _only({each.account for each in stacks}, DEFAULT_ACCOUNT_ID)
     region = _only({each.region for each in stacks}, REGION)
-    shared: dict[Place, str] = {}
     old, new = (
-        Version(
-            tuple(
-                replace(each, account=each.account or account, region=each.region or region)
-                for each in version.stacks
-            ),
-            exchange=Exchange(shared, is_guarded=_is_guarded(version)),
-        )
+        Version(tuple(each.placed(account, region) for each in version.stacks))
         for version in (request.old, request.new)
     )
-    for version in (old, new):
-        version.exchange.imported = _imported(version)
-    return [
-        replace(request, old=_part(old, place), new=_part(new, place))
-        for place in _environments((*old.stacks, *new.stacks))
-    ]
+    # The writer of one version is invoked while the stacks of the other one read.
+    old_imports = _imported(old) if _is_guarded(new) else {}
+    new_imports = _imported(new) if _is_guarded(old) else {}
+    return {
+        each: replace(request, old=_part(old, each, old_imports), new=_part(new, each, new_imports))
+        for each in _environments((*old.stacks, *new.stacks))
+    }
 
 
 def _only(known: set[str], default: str) -> str:
-    """The one known value, or the default; a stack without it is in the same place as the others."""
     known.discard("")
     return known.pop() if len(known) == 1 else default
 
 
-def _part(version: Version, environment: str) -> Version:
-    """The stacks of an environment. Without any, it is still no deletion of the whole app."""
-    if not version.stacks:
-        return NONE
+def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> Version:
+    """The stacks of an environment; without any, it is no deletion of the app."""
     stacks = tuple(each for each in version.stacks if each.environment == environment)
-    return replace(version, stacks=stacks, environment=environment)
+    return Version(stacks, environment, version.passed, imported) if version.stacks else NONE
 
 
-def _environments(stacks: Iterable[StackVersion]) -> list[str]:
-    """The environments, each after those that its stacks need, unless two of them need each other."""
-    needed: dict[str, set[str]] = {}
+def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
+    """The environments, each after those that its stacks need, unless some of them need each other."""
+    needed: dict[str, set[str]] = {each.environment: set() for each in stacks}
     for each in stacks:
-        needed.setdefault(each.environment, set()).update(each.needs - {each.environment})
+        needed[each.environment] |= each.needs - {each.environment}
     graph = {place: [each for each in needed if each in needed[place]] for place in needed}
     try:
         return list(TopologicalSorter(graph).static_order())
@@ -76,120 +72,105 @@ def _environments(stacks: Iterable[StackVersion]) -> list[str]:
         return list(needed)
 
 
-def _resources(stacks: Iterable[StackVersion], kind: str) -> Iterator[tuple[StackVersion, Mapping[str, object]]]:
-    for stack in stacks:
-        for each in stack.template.resources.values():
-            if each.type == kind:
-                yield stack, each.properties
+def _resources(version: Version, kind: str) -> Iterator[tuple[StackVersion, Mapping[str, Any]]]:
+    for stack in version.stacks:
+        yield from (
+            (stack, each.properties) for each in stack.template.resources.values() if each.type == kind
+        )
 
 
 def _imported(version: Version) -> dict[Place, str]:
     """The parameters that stacks read from other Regions, with the names of these stacks."""
-    found: dict[Place, str] = {}
-    for stack, properties in _resources(version.stacks, _READER):
-        match properties:
-            case {"ReaderProps": {"imports": dict() as imports}}:
-                found |= {(stack.account, stack.region, name): stack.name for name in imports}
-    return found
+    return {
+        (stack.account, stack.region, name): stack.name
+        for stack, properties in _resources(version, ExportReader.type)
+        for name in properties["ReaderProps"]["imports"]
+    }
 
 
 def _is_guarded(version: Version) -> bool:
-    """Whether the CDK's function of this version refuses to change a parameter."""
-    folders = {stack.directory for stack, _ in _resources(version.stacks, _WRITER) if stack.directory}
+    """Whether the CDK's function of this version refuses to change a parameter that is read."""
+    folders = {stack.directory for stack, _ in _resources(version, ExportWriter.type) if stack.directory}
     assets = (each for folder in folders for one in Assembly(folder).asset_manifests for each in one.files())
     codes = (each.path / "index.js" for each in assets if each.path is not None)
     return any(_GUARD in each.read_bytes() for each in codes if each.is_file())
 
 
-def joined(parts: list[Request], found: list[Rehearsal]) -> Rehearsal:
-    """Return one rehearsal of those of the environments that were reached."""
+def joined(parts: Mapping[str, Request], found: list[Rehearsal]) -> Rehearsal:
+    """Return the rehearsals of the environments that were reached as one.
+
+    The environment is added to the places of problems, and to names that several environments have.
+    """
     if len(parts) == 1:
         return found[0]
-    known = Counter(name for each in parts for name in {stack.name for stack in _stacks(each)})
-    known.update(name for each in found for name in _endpoints(each))
-    several = {name for name, count in known.items() if count > 1}
+    names = Counter(chain.from_iterable(map(_names, parts.values(), found)))
+    several = {name for name, count in names.items() if count > 1}
     first, named = 0, []
-    for part, each in zip(parts, found, strict=False):
-        named.append(_named(each, part.environment, several, first))
+    for environment, each in zip(parts, found, strict=False):
+        named.append(_of_environment(each, environment, several, first))
         first += len(each.steps)
-    missed = [f"{each.environment}, since the update fails before" for each in parts[len(found) :]]
-    return Rehearsal(
-        status={name: status for each in named for name, status in each.status.items()},
-        reason=named[-1].reason,
-        steps=tuple(step for each in named for step in each.steps),
-        replaced=tuple(name for each in named for name in each.replaced),
-        failures=tuple(failure for each in named for failure in each.failures),
-        instances=tuple(instances for each in named for instances in each.instances),
-        callers=(*(text for each in named for text in each.callers), *_stale(parts)),
-        leftovers=tuple(left for each in named for left in each.leftovers),
-        way_back=_together(each.way_back for each in named),
-        deletion=_together(each.deletion for each in named),
-        depends_on_aws=_unique(text for each in named for text in each.depends_on_aws),
-        not_simulated=(*missed, *_unique(text for each in named for text in each.not_simulated)),
-        problems=tuple(problem for each in named for problem in each.problems),
-        construct_paths={name: path for each in named for name, path in each.construct_paths.items()},
-    )
+    values = {each.name: [getattr(one, each.name) for one in named] for each in fields(Rehearsal)}
+    whole = Rehearsal(**{name: _sum(each) for name, each in values.items()})
+    missed = (f"{each}, since the update fails before" for each in list(parts)[len(found) :])
+    return replace(whole, not_simulated=(*missed, *whole.not_simulated))
 
 
-def _stacks(request: Request) -> tuple[StackVersion, ...]:
-    return (*request.old.stacks, *request.new.stacks)
+def _names(part: Request, found: Rehearsal) -> set[str]:
+    """The names of the stacks and endpoints of an environment."""
+    stacks = {each.name for each in (*part.old.stacks, *part.new.stacks)}
+    serving = {name for step in found.steps for name in step.serving}
+    return stacks | serving | {each.endpoint for each in found.instances}
 
 
-def _endpoints(found: Rehearsal) -> set[str]:
-    return {each.endpoint for each in found.instances} | {name for each in found.steps for name in each.serving}
-
-
-def _named(found: Rehearsal, environment: str, several: set[str], first: int) -> Rehearsal:
-    """Number the steps after the ``first``, and add the environment to names that several environments have."""
+def _of_environment(found: Rehearsal, environment: str, several: set[str], first: int) -> Rehearsal:
+    """Number the steps from ``first`` on, and name the environment."""
 
     def name(given: str) -> str:
         return f"{given} ({environment})" if given in several else given
 
-    def names(values: Mapping[str, str]) -> dict[str, str]:
-        return {name(given): value for given, value in values.items()}
-
     def numbered(text: str) -> str:
         return _STEP.sub(lambda match: f"step {int(match[1]) + first}", text)
 
+    problems = (
+        replace(each, path=f"{each.path} ({environment})", message=numbered(each.message))
+        for each in found.problems
+    )
     return replace(
-        found,
-        status=names(found.status),
-        steps=tuple(
-            replace(
-                each, number=each.number + first, stack=name(each.stack), serving=names(each.serving)
-            )
-            for each in found.steps
-        ),
-        failures=tuple(
-            replace(each, step=each.step + first, serving=names(each.serving)) for each in found.failures
-        ),
-        instances=tuple(replace(each, endpoint=name(each.endpoint)) for each in found.instances),
+        _renamed(found, name, first),
         callers=tuple(" ".join(map(name, each.split(" "))) for each in found.callers),
         depends_on_aws=tuple(map(numbered, found.depends_on_aws)),
-        problems=tuple(
-            replace(each, path=f"{each.path} ({environment})", message=numbered(each.message))
-            for each in found.problems
-        ),
+        problems=tuple(problems),
     )
 
 
-def _stale(parts: list[Request]) -> tuple[str, ...]:
-    """The values that stacks of other Regions keep although they have changed."""
-    exchange = parts[0].new.exchange
-    return tuple(
-        f"stack {exchange.imported[place]} keeps the former value of {place[2]}, which the CDK does not write again"
-        for place in sorted(exchange.stale & exchange.imported.keys())
-    )
+def _renamed(value: Any, name: Callable[[str], str], first: int) -> Any:
+    """Change the names and the numbers in a part of a report."""
+    changed: dict[str, Any] = {}
+    for each in fields(value):
+        match each.name, getattr(value, each.name):
+            case "stack" | "endpoint", str() as given:
+                changed[each.name] = name(given)
+            case "status" | "serving", dict() as given:
+                changed[each.name] = {name(key): given[key] for key in given}
+            case "number" | "step", int() as given:
+                changed[each.name] = given + first
+            case "steps" | "failures" | "instances", tuple() as given:
+                changed[each.name] = tuple(_renamed(one, name, first) for one in given)
+    return replace(value, **changed)
 
 
-def _together(operations: Iterable[Operation | None]) -> Operation | None:
-    """The end of the same operation in all environments that it concerns: the first failure, or the last end."""
-    all_ends = [each for each in operations if each is not None and each.status]
-    if not all_ends:
+def _sum(values: list[Any]) -> Any:
+    """Join the values of one field; of an operation the first failure, or the last end."""
+    match values[0]:
+        case dict():
+            return {name: value for each in values for name, value in each.items()}
+        case tuple():
+            joined = list(chain.from_iterable(values))
+            return tuple(dict.fromkeys(joined) if joined and isinstance(joined[0], str) else joined)
+        case str():
+            return values[-1]
+    ends: list[Operation] = [each for each in values if each is not None and each.status]
+    if not ends:
         return None
-    end = next((each for each in all_ends if not each.succeeds), all_ends[-1])
-    return replace(end, leftovers=tuple(left for each in all_ends for left in each.leftovers))
-
-
-def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+    end = next((each for each in ends if not each.succeeds), ends[-1])
+    return replace(end, leftovers=tuple(left for each in ends for left in each.leftovers))

@@ -39,28 +39,28 @@ def simulate(request: Request) -> Rehearsal:
     The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first failure.
     """
     parts, found = _with_fleets(by_environment(request)), list[Rehearsal]()
-    for part in parts:
-        found.append(_rehearsed(part))
+    for each in parts.values():
+        found.append(_rehearsed(each))
         if found[-1].reason:
             break
     return joined(parts, found)
 
 
-def _with_fleets(parts: list[Request]) -> list[Request]:
+def _with_fleets(parts: dict[str, Request]) -> dict[str, Request]:
     """Give each environment the fleets that it has; raises ``InvalidValueError`` if none has one of them."""
-    fleets = parts[0].fleets
+    fleets = next(iter(parts.values())).fleets
     if len(parts) == 1 or not fleets:
         return parts
     known: dict[str, str] = {}
-    chosen = []
-    for part in parts:
+    chosen = {}
+    for environment, part in parts.items():
         with _Pass(replace(part, fleets={}), CALM)._prepared() as (trial, _):
-            endpoints = trial.endpoints()
-        known |= endpoints
-        own = {each.removesuffix(f" ({part.environment})"): count for each, count in fleets.items()}
-        here = {name: own[name] for name in own if name in endpoints or name in endpoints.values()}
-        chosen.append(replace(part, fleets=here))
-    expect_known([each.partition(" (aws://")[0] for each in fleets], known)
+            present = trial.endpoints()
+        known |= present
+        named = {name.removesuffix(f" ({environment})"): count for name, count in fleets.items()}
+        own = {name: named[name] for name in named if name in present or name in present.values()}
+        chosen[environment] = replace(part, fleets=own)
+    expect_known((name.partition(" (aws://")[0] for name in fleets), known)
     return chosen
 
 

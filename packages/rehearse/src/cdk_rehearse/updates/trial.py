@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from moto.sagemaker.models import sagemaker_backends
@@ -78,10 +78,17 @@ class Trial:
         kept = {each.name for each in version.stacks}
         removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
         self.account.behaviour = behaviour or self.account.behaviour
-        # Stacks of other environments are updated after this one, and deleted before it.
-        imported = former.exchange.imported if version.stacks else {}
-        self.account.api.exchange = replace(version.exchange, imported=imported)
-        return self._run([*version.stacks, *removed])
+        api = self.account.api
+        # Stacks of other environments are updated after these, and deleted before them.
+        api.passed, api.imported = version.passed, former.imported if version.stacks else {}
+        for place, value in former.passed.items():
+            if place[2].startswith("/"):  # a parameter, which no deployment changes
+                api.passed.setdefault(place, value)
+        outcome = self._run([*version.stacks, *removed])
+        for stack in self.account.stacks.all:
+            for name, value in stack.output_values.items():
+                api.passed.setdefault((api.account, api.region, f"{stack.name}.{name}"), value)
+        return outcome
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
         self.account.encrypted_data.remember()
@@ -124,9 +131,6 @@ class Trial:
             self._publish(operation)
             stack = account.stack(operation.name)
             account.deployer.deploy(stack, operation.template, operation.parameters)
-            for name, value in stack.output_values.items():
-                place = (account.api.account, account.api.region, f"{stack.name}.{name}")
-                account.api.exchange.outputs.setdefault(place, value)
         account.functions.wait()
 
     def _publish(self, version: StackVersion) -> None:

@@ -13,7 +13,7 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
-from ..services.exchange import Exchange
+from ..services.service_api import Place
 from ..template_parsing import parse_template, read_template_file
 
 __all__ = [
@@ -66,6 +66,10 @@ class StackVersion:
         """Account and Region, as ``aws://<account>/<Region>``."""
         return f"aws://{self.account}/{self.region}"
 
+    def placed(self, account: str, region: str) -> StackVersion:
+        """Return the stack with this account and Region if it is not bound to one."""
+        return replace(self, account=self.account or account, region=self.region or region)
+
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
         """Return the stack with the values of the parameters that its template has.
 
@@ -92,13 +96,15 @@ class Version:
 
     Args:
         stacks: The stacks, each after those that it depends on. Default: none.
-        environment: Account and Region of all stacks, ``aws://<account>/<Region>``. Default: not known yet.
-        exchange: What its stacks pass to those of other environments.
+        environment: The one account and Region of which it has the stacks. Default: all.
+        passed: What its stacks pass to those of other environments; known when they are deployed.
+        imported: Parameters of other Regions that may not change while it is deployed, with their readers.
     """
 
     stacks: tuple[StackVersion, ...] = ()
     environment: str = ""
-    exchange: Exchange = field(default_factory=Exchange, compare=False)
+    passed: dict[Place, str] = field(default_factory=dict, compare=False)
+    imported: Mapping[Place, str] = field(default_factory=dict)
 
     def only(self, names: Iterable[str]) -> Version:
         """Return the version with only these stacks.
@@ -149,11 +155,6 @@ class Request:
     fleets: Mapping[str, int] = field(default_factory=dict)
     failures: Failures = "each"
     orders: int = 1
-
-    @property
-    def environment(self) -> str:
-        """The account and Region of a request for one of them."""
-        return self.new.environment or self.old.environment
 
 
 def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:
