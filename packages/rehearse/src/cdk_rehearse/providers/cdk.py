@@ -34,7 +34,7 @@ class ExportWriter(PutProvider):
             )
         for place in changed:
             self.api.note_not_simulated("the CDK keeps the former value in the other Region:", "", place[2])
-        self._expect_unused(before.keys() - after.keys())
+        self._expect_unused(before.keys() ^ after.keys())
         return super().update(current, request)
 
     def delete(self, current: Deployed) -> None:

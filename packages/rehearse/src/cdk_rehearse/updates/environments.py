@@ -131,12 +131,16 @@ def _of_environment(found: Rehearsal, environment: str, several: set[str], first
     def numbered(text: str) -> str:
         return _STEP.sub(lambda match: f"step {int(match[1]) + first}", text)
 
+    renamed: Rehearsal = _renamed(found, name, first)
     problems = (
         replace(each, path=f"{each.path} ({environment})", message=numbered(each.message))
         for each in found.problems
     )
     return replace(
-        _renamed(found, name, first),
+        renamed,
+        instances=tuple(
+            replace(each, endpoint=name(each.endpoint), environment=environment) for each in found.instances
+        ),
         callers=tuple(" ".join(map(name, each.split(" "))) for each in found.callers),
         depends_on_aws=tuple(map(numbered, found.depends_on_aws)),
         problems=tuple(problems),
@@ -148,13 +152,13 @@ def _renamed(value: Any, name: Callable[[str], str], first: int) -> Any:
     changed: dict[str, Any] = {}
     for each in fields(value):
         match each.name, getattr(value, each.name):
-            case "stack" | "endpoint", str() as given:
+            case "stack", str() as given:
                 changed[each.name] = name(given)
             case "status" | "serving", dict() as given:
                 changed[each.name] = {name(key): given[key] for key in given}
             case "number" | "step", int() as given:
                 changed[each.name] = given + first
-            case "steps" | "failures" | "instances", tuple() as given:
+            case "steps" | "failures", tuple() as given:
                 changed[each.name] = tuple(_renamed(one, name, first) for one in given)
     return replace(value, **changed)
 
