@@ -75,8 +75,8 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
     folder, narrowed = write_assembly(tmp_path / "assets", {}), endpoint(readable="two.tar.gz")
     old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, endpoint()))
     new = (stack("A", STAGING, topic("alerts", DisplayName="x")), stack("B", PRODUCTION, narrowed))
-    versions = [Version(tuple(replace(each, directory=folder) for each in stacks)) for stacks in (old, new)]
-    found = simulate(Request(*versions, orders=1))
+    before, after = (Version(tuple(replace(each, directory=folder) for each in app)) for app in (old, new))
+    found = simulate(Request(before, after, orders=1))
     assert [each.number for each in found.steps] == list(range(1, len(found.steps) + 1))
     assert [each.stack for each in found.steps] == ["A", *["B"] * (len(found.steps) - 1)]
     assert {each.logical_id for each in found.failures if each.step == 1} == {"Topic"}

@@ -12,8 +12,6 @@ from ..errors import StackError
 from ..services.service_api import Place
 from .provider import Deployed, Physical, PutProvider, Request
 
-_FAILED = "Received response status [FAILED] from custom resource. Message returned: Error: "
-
 
 class ExportWriter(PutProvider):
     """Writes SSM parameters of another Region, which stacks of that Region read."""
@@ -28,27 +26,25 @@ class ExportWriter(PutProvider):
     def update(self, current: Deployed, request: Request) -> Physical:
         before, after = self._exports(current.request), self._exports(request)
         changed = [place for place in before if after.get(place, before[place]) != before[place]]
-        if self.api.imported.keys() & set(changed):
-            raise StackError(
-                "\n".join([f"{_FAILED}Some exports have changed!", *(place[2] for place in changed)])
-            )
-        for place in changed:
-            self.api.note_not_simulated("the CDK keeps the former value in the other Region:", "", place[2])
-        self._expect_unused(before.keys() ^ after.keys())
+        self._expect_unread("Some exports have changed!", changed)
+        for _, _, name in changed:
+            self.api.note_not_simulated("the CDK keeps the former value in the other Region:", "", name)
+        self._expect_unread("Exports cannot be updated: ", before.keys() ^ after.keys())
         return super().update(current, request)
 
     def delete(self, current: Deployed) -> None:
-        self._expect_unused(self._exports(current.request))
+        self._expect_unread("Exports cannot be updated: ", self._exports(current.request))
 
     def _exports(self, request: Request) -> dict[Place, str]:
         wanted = request.properties["WriterProps"]
         return {(self.api.account, wanted["region"], name): text for name, text in wanted["exports"].items()}
 
-    def _expect_unused(self, places: Iterable[Place]) -> None:
+    def _expect_unread(self, title: str, places: Iterable[Place]) -> None:
         readers = self.api.imported
-        used = [f"{place[2]} is in use by stack(s) {readers[place]}" for place in places if place in readers]
-        if used:
-            raise StackError("\n".join([f"{_FAILED}Exports cannot be updated: ", *sorted(used)]))
+        read = [f"{place[2]} is in use by stack(s) {readers[place]}" for place in places if place in readers]
+        if read:
+            failed = "Received response status [FAILED] from custom resource. Message returned: Error: "
+            raise StackError("\n".join([failed + title, *sorted(read)]))
 
 
 class ExportReader(PutProvider):

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any
 
@@ -18,7 +17,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 from ..account import REGION
-from ..providers.cdk import ExportReader, ExportWriter
+from ..providers.cdk import ExportReader
 from ..services.service_api import Place
 from .report import Operation, Rehearsal
 from .versions import NONE, Request, StackVersion, Version
@@ -37,14 +36,17 @@ def by_environment(request: Request) -> dict[str, Request]:
     account = _only({each.account for each in stacks}, DEFAULT_ACCOUNT_ID)
     region = _only({each.region for each in stacks}, REGION)
     old, new = (
-        Version(tuple(each.placed(account, region) for each in version.stacks))
+        Version(
+            tuple(
+                replace(each, account=each.account or account, region=each.region or region)
+                for each in version.stacks
+            )
+        )
         for version in (request.old, request.new)
     )
-    # The writer of one version is invoked while the stacks of the other one read.
-    old_imports = _imported(old) if _is_guarded(new) else {}
-    new_imports = _imported(new) if _is_guarded(old) else {}
+    imports = _imported(old, new), _imported(new, old)
     return {
-        each: replace(request, old=_part(old, each, old_imports), new=_part(new, each, new_imports))
+        each: replace(request, old=_part(old, each, imports[0]), new=_part(new, each, imports[1]))
         for each in _environments((*old.stacks, *new.stacks))
     }
 
@@ -61,36 +63,27 @@ def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> 
 
 
 def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
-    """The environments, each after those that its stacks need, unless some of them need each other."""
+    """The environments, first those that need the fewest others."""
     needed: dict[str, set[str]] = {each.environment: set() for each in stacks}
     for each in stacks:
         needed[each.environment] |= each.needs - {each.environment}
-    graph = {place: [each for each in needed if each in needed[place]] for place in needed}
-    try:
-        return list(TopologicalSorter(graph).static_order())
-    except CycleError:
-        return list(needed)
+    return sorted(needed, key=lambda each: len(needed[each]))
 
 
-def _resources(version: Version, kind: str) -> Iterator[tuple[StackVersion, Mapping[str, Any]]]:
+def _imported(version: Version, other: Version) -> dict[Place, str]:
+    """The parameters of other Regions that stacks read, if the function of the other version guards them."""
+    found: dict[Place, str] = {}
     for stack in version.stacks:
-        yield from (
-            (stack, each.properties) for each in stack.template.resources.values() if each.type == kind
-        )
-
-
-def _imported(version: Version) -> dict[Place, str]:
-    """The parameters that stacks read from other Regions, with the names of these stacks."""
-    return {
-        (stack.account, stack.region, name): stack.name
-        for stack, properties in _resources(version, ExportReader.type)
-        for name in properties["ReaderProps"]["imports"]
-    }
+        for each in stack.template.resources.values():
+            match each.type, each.properties:
+                case ExportReader.type, {"ReaderProps": {"imports": dict() as imports}}:
+                    found |= {(stack.account, stack.region, name): stack.name for name in imports}
+    return found if found and _is_guarded(other) else {}
 
 
 def _is_guarded(version: Version) -> bool:
     """Whether the CDK's function of this version refuses to change a parameter that is read."""
-    folders = {stack.directory for stack, _ in _resources(version, ExportWriter.type) if stack.directory}
+    folders = {each.directory for each in version.stacks if each.directory}
     assets = (each for folder in folders for one in Assembly(folder).asset_manifests for each in one.files())
     codes = (each.path / "index.js" for each in assets if each.path is not None)
     return any(_GUARD in each.read_bytes() for each in codes if each.is_file())
@@ -117,9 +110,8 @@ def joined(parts: Mapping[str, Request], found: list[Rehearsal]) -> Rehearsal:
 
 def _names(part: Request, found: Rehearsal) -> set[str]:
     """The names of the stacks and endpoints of an environment."""
-    stacks = {each.name for each in (*part.old.stacks, *part.new.stacks)}
-    serving = {name for step in found.steps for name in step.serving}
-    return stacks | serving | {each.endpoint for each in found.instances}
+    serving = chain({each.endpoint for each in found.instances}, *(each.serving for each in found.steps))
+    return {*serving, *(each.name for each in (*part.old.stacks, *part.new.stacks))}
 
 
 def _of_environment(found: Rehearsal, environment: str, several: set[str], first: int) -> Rehearsal:
@@ -131,35 +123,34 @@ def _of_environment(found: Rehearsal, environment: str, several: set[str], first
     def numbered(text: str) -> str:
         return _STEP.sub(lambda match: f"step {int(match[1]) + first}", text)
 
-    renamed: Rehearsal = _renamed(found, name, first)
+    renamed: Rehearsal = _renamed(found, environment, name, first)
     problems = (
         replace(each, path=f"{each.path} ({environment})", message=numbered(each.message))
         for each in found.problems
     )
     return replace(
         renamed,
-        instances=tuple(
-            replace(each, endpoint=name(each.endpoint), environment=environment) for each in found.instances
-        ),
         callers=tuple(" ".join(map(name, each.split(" "))) for each in found.callers),
         depends_on_aws=tuple(map(numbered, found.depends_on_aws)),
         problems=tuple(problems),
     )
 
 
-def _renamed(value: Any, name: Callable[[str], str], first: int) -> Any:
+def _renamed(value: Any, environment: str, name: Callable[[str], str], first: int) -> Any:
     """Change the names and the numbers in a part of a report."""
     changed: dict[str, Any] = {}
     for each in fields(value):
         match each.name, getattr(value, each.name):
-            case "stack", str() as given:
+            case "environment", _:
+                changed[each.name] = environment
+            case "stack" | "endpoint", str() as given:
                 changed[each.name] = name(given)
             case "status" | "serving", dict() as given:
                 changed[each.name] = {name(key): given[key] for key in given}
             case "number" | "step", int() as given:
                 changed[each.name] = given + first
-            case "steps" | "failures", tuple() as given:
-                changed[each.name] = tuple(_renamed(one, name, first) for one in given)
+            case "steps" | "failures" | "instances", tuple() as given:
+                changed[each.name] = tuple(_renamed(one, environment, name, first) for one in given)
     return replace(value, **changed)
 
 

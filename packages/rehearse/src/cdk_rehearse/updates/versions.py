@@ -66,10 +66,6 @@ class StackVersion:
         """Account and Region, as ``aws://<account>/<Region>``."""
         return f"aws://{self.account}/{self.region}"
 
-    def placed(self, account: str, region: str) -> StackVersion:
-        """Return the stack with this account and Region if it is not bound to one."""
-        return replace(self, account=self.account or account, region=self.region or region)
-
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
         """Return the stack with the values of the parameters that its template has.
 
