@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 _MARK = "not-simulated"
 _WITHOUT_REGION = ("cloudfront", "iam", "route53", "s3")
 _WITHOUT_ACCOUNT = ("s3",)
+_OF_ARN = re.compile(r"Arn[0-9A-F]{8}$")
+"""The end of the name that the CDK gives to an export of an ARN."""
 
 
 def is_opaque(value: Any) -> bool:
@@ -22,7 +25,7 @@ def opaque_value(type: str, name: str, resource: str, account: str, region: str)
     ``resource`` is the physical ID or logical ID, which makes the value unique.
     """
     label = f"{_MARK}-{resource.rpartition('/')[2]}"
-    if not name.endswith(("Arn", "ARN")):
+    if not name.endswith(("Arn", "ARN")) and not _OF_ARN.search(resource):
         return label if name in ("", "Id") else f"{label}-{name}"
     service = type.split("::")[1].lower() if type.startswith("AWS::") else "cloudformation"
     where = "" if service in _WITHOUT_REGION else region

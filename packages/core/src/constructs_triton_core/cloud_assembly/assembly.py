@@ -147,6 +147,11 @@ class Assembly:
         environment: str = self._artifacts[artifact].get("environment") or ""
         return environment
 
+    def needed_environments(self, artifact: str) -> frozenset[str]:
+        """Return the environments of the stacks that a stack depends on."""
+        found = (self._artifacts.get(each, {}).get("environment") for each in self._ancestors(artifact))
+        return frozenset(each for each in found if each)
+
     @cached_property
     def asset_manifests(self) -> list[AssetManifest]:
         """The assets of the stacks of this folder."""

@@ -128,15 +128,17 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
-    peaks: Counter[str] = Counter()
+    peaks, added = Counter[tuple[str, str]](), set[tuple[str, str]]()
     for each in found.instances:
         kind = f" ({each.instance_type})" if each.instance_type else ""
         yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
-        peaks.update(each.peak_by_type)
-    added = {kind for each in found.instances if each.peak > each.before for kind in each.peak_by_type}
-    for kind, count in peaks.items():
-        if kind in added - {""}:
-            yield f'the quota "{kind} for endpoint usage" must be at least {count}'
+        places = {(kind, each.environment): count for kind, count in each.peak_by_type.items() if kind}
+        peaks.update(places)
+        added |= places.keys() if each.peak > each.before else set()
+    for (kind, environment), count in peaks.items():
+        if (kind, environment) in added:
+            where = f" in {environment}" if environment else ""
+            yield f'the quota "{kind} for endpoint usage"{where} must be at least {count}'
 
 
 def _operations(found: Rehearsal, named: Named) -> Iterator[str]:

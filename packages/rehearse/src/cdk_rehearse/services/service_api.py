@@ -42,6 +42,10 @@ def client(service: str, endpoint_url: str, region: str, credentials: dict[str, 
     )
 
 
+Place = tuple[str, str, str]
+"""Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
+
+
 @dataclass
 class ServiceApi:
     """Calls services as CloudFormation does; ``calls`` records service, operation and request."""
@@ -64,6 +68,10 @@ class ServiceApi:
     """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
     opaque: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Type and properties of the resources that are not simulated, by stack and logical ID."""
+    passed: dict[Place, str] = field(default_factory=dict)
+    """What stacks of other accounts and Regions pass to those of this one."""
+    imported: Mapping[Place, str] = field(default_factory=dict)
+    """The stacks of other Regions that read a parameter, which may then not change."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:

@@ -32,6 +32,8 @@ class Scope:
     """The outputs of other stacks, by the names of the stack and the output."""
     other_export: Callable[[str], str] | None = None
     """The value of an export that no stack of this account has. Default: it is an error."""
+    other_output: Callable[[str, str, str], str | None] = lambda *_: None
+    """The value of an output that no stack here has, by Region, stack and name. Default: it is an error."""
     zones_of: Callable[[str], list[str]] | None = None
     """The Availability Zones of a Region, looked up only if a template uses them."""
 
@@ -62,11 +64,14 @@ class Scope:
         return self.other_export(name)
 
     def stack_output(self, stack: str, name: str, region: str | None) -> str:
-        """Return an output of another stack; the account has one Region."""
-        assert region in (None, self.pseudo["AWS::Region"])
-        if (stack, name) not in self.outputs:
+        """Return an output of another stack, which can be in another account or Region."""
+        here = self.pseudo["AWS::Region"]
+        if region in (None, here) and (stack, name) in self.outputs:
+            return self.outputs[stack, name]
+        found = self.other_output(region or here, stack, name)
+        if found is None:
             raise TemplateError(f"No output named {name} found in stack {stack}")
-        return self.outputs[stack, name]
+        return found
 
     def availability_zones(self, region: str) -> list[str]:
         """Return the Availability Zones of a Region."""
@@ -88,6 +93,9 @@ def resolve_references(value: Any, api: ServiceApi) -> Any:
 
 def stored_parameter(name: str, api: ServiceApi) -> str:
     """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has to exist in this account."""
+    place = (api.account, api.region, name)
+    if place in api.passed:
+        return api.passed[place]
     try:
         return str(api.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"])
     except StackError:

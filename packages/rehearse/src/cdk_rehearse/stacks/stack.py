@@ -168,6 +168,7 @@ class Stacks:
                 (each.name, output.key): output.value for each in self._existing() for output in each.outputs
             },
             other_export=self._opaque_export if self.api.assumes_existing else None,
+            other_output=self._other_output,
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope, budget)
@@ -212,6 +213,13 @@ class Stacks:
     def _opaque_export(self, name: str) -> str:
         self.api.note_not_simulated("value of an export", "", name)
         return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
+
+    def _other_output(self, region: str, stack: str, name: str) -> str | None:
+        api, output = self.api, f"{stack}.{name}"
+        others = (value for place, value in api.passed.items() if place[1:] == (region, output))
+        is_outside = api.assumes_existing and (region != api.region or self.find(stack) is None)
+        found = api.passed.get((api.account, region, output)) or next(others, None)
+        return found or (self._opaque_export(output) if is_outside else None)
 
     def _availability_zones(self, region: str) -> list[str]:
         if region != self.api.region:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
@@ -107,7 +109,9 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
     named = other.only(stacks or alone.stacks[0].names)
     chosen = named if named.stacks or stacks else other
     if len(chosen.stacks) != 1:
-        names = ", ".join(each.name for each in other.stacks)
+        known = [{each.name, *each.names} for each in other.stacks]
+        several = Counter(chain.from_iterable(known))
+        names = ", ".join(min(sorted(each), key=lambda name: several[name]) for each in known)
         raise InvalidValueError(
             f"template {alone.stacks[0].name}: is compared with one stack; pass --stack with one of {names}"
         )

@@ -102,6 +102,7 @@ class Instances:
         peak: Highest number during the update.
         after: Instances after the update.
         peak_by_type: Highest number of each instance type, which its quota must allow.
+        environment: Account and Region, ``aws://<account>/<Region>``. Default: the only one of the rehearsal.
     """
 
     endpoint: str
@@ -110,6 +111,7 @@ class Instances:
     peak: int
     after: int
     peak_by_type: Mapping[str, int] = field(default_factory=dict)
+    environment: str = ""
 
 
 @dataclass(frozen=True)

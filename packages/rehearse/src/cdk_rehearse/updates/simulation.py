@@ -16,10 +16,11 @@ from ..behaviour import CALM, Behaviour
 from ..providers.provider import without
 from .analysis import Sequence
 from .callers import caller_problems, calls
+from .environments import by_environment, joined
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import GENERATED, Failure, Operation, Rehearsal, RehearsedStep
-from .trial import Outcome, Trial, opened
+from .trial import Outcome, Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
 _BOTH = "v1, v2"
@@ -36,7 +37,38 @@ OTHER = Behaviour(
 
 
 def simulate(request: Request) -> Rehearsal:
-    """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed."""
+    """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed.
+
+    The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first failure.
+    """
+    parts, found = _with_fleets(by_environment(request)), list[Rehearsal]()
+    for each in parts.values():
+        found.append(_rehearsed(each))
+        if found[-1].reason:
+            break
+    return joined(parts, found)
+
+
+def _with_fleets(parts: dict[str, Request]) -> dict[str, Request]:
+    """Give each environment the fleets that it has; raises ``InvalidValueError`` if none has one of them."""
+    fleets = next(iter(parts.values())).fleets
+    if len(parts) == 1 or not fleets:
+        return parts
+    known: dict[str, str] = {}
+    chosen = {}
+    for environment, part in parts.items():
+        with _Pass(replace(part, fleets={}), CALM)._prepared() as (trial, _):
+            present = trial.endpoints()
+        known |= present
+        named = {name.removesuffix(f" ({environment})"): count for name, count in fleets.items()}
+        own = {name: named[name] for name in named if name in present or name in present.values()}
+        chosen[environment] = replace(part, fleets=own)
+    expect_known((name.partition(" (aws://")[0] for name in fleets), known)
+    return chosen
+
+
+def _rehearsed(request: Request) -> Rehearsal:
+    """Rehearse an update in one environment, under one or two behaviours of AWS."""
     found = _Pass(request, CALM).run()
     if request.orders == 1:
         return found

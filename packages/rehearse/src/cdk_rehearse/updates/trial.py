@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
 
-from ..account import REGION, SimulatedAccount
+from ..account import SimulatedAccount
 from ..behaviour import Behaviour
 from ..errors import FAILURES
 from ..existing import assumed_maxima
@@ -80,7 +79,17 @@ class Trial:
         kept = {each.name for each in version.stacks}
         removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
         self.account.behaviour = behaviour or self.account.behaviour
-        return self._run([*version.stacks, *removed])
+        api = self.account.api
+        # Stacks of other environments are updated after these, and deleted before them.
+        api.passed, api.imported = version.passed, former.imported if version.stacks else {}
+        for place, value in former.passed.items():
+            if place[2].startswith("/"):  # a parameter, which no deployment changes
+                api.passed.setdefault(place, value)
+        outcome = self._run([*version.stacks, *removed])
+        for stack in self.account.stacks.all:
+            for name, value in stack.output_values.items():
+                api.passed.setdefault((api.account, api.region, f"{stack.name}.{name}"), value)
+        return outcome
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
         self.account.encrypted_data.remember()
@@ -144,8 +153,8 @@ class Trial:
         Inference components with scaling get their highest number of copies, or as many as fit. ``fleets``
         has names or logical IDs of endpoints.
         """
-        api, found = self.account.api, self._endpoints()
-        self._expect_known(fleets, found)
+        api, found = self.account.api, self.endpoints()
+        expect_known(fleets, found)
         for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
             wanted = fleets.get(name, fleets.get(found.get(name, name)))
             for variant in endpoint.production_variants:
@@ -157,20 +166,13 @@ class Trial:
         for name in components.all:
             components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
 
-    def _endpoints(self) -> dict[str, str]:
+    def endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
         return {
             identifier.rpartition("/")[2]: logical_id
             for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
             if kind in ENDPOINT_TYPES
         }
-
-    def _expect_known(self, fleets: Mapping[str, int], endpoints: Mapping[str, str]) -> None:
-        known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
-        fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
-        for name in fleets:
-            if name not in endpoints and name not in endpoints.values():
-                raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
     def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(
@@ -180,13 +182,20 @@ class Trial:
         return max((*(each["MaxCapacity"] for each in targets), *assumed), default=None)
 
 
+def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
+    """Raise ``InvalidValueError`` for a fleet that is neither a name nor a logical ID of an endpoint."""
+    known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
+    fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
+    for name in fleets:
+        if name not in endpoints and name not in endpoints.values():
+            raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
+
+
 @contextmanager
 def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
-    """Open an account for these versions."""
+    """Open an account for these versions, whose stacks have the same environment."""
     stacks = [stack for version in versions for stack in version.stacks]
-    account = next((each.account for each in stacks if each.account), DEFAULT_ACCOUNT_ID)
-    region = next((each.region for each in stacks if each.region), REGION)
-    with SimulatedAccount(account, region) as simulated:
+    with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
         assume_adopted(simulated.api, stacks)

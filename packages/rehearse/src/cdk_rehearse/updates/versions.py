@@ -13,6 +13,7 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
+from ..services.service_api import Place
 from ..template_parsing import parse_template, read_template_file
 
 __all__ = [
@@ -47,6 +48,7 @@ class StackVersion:
         names: All names that select it.
         parameters: Values of the template's parameters. Default: those of the template.
         paths: Path of each construct by logical ID, from the path of the stack on. Default: not known.
+        needs: Environments of the stacks that it depends on.
     """
 
     name: str
@@ -57,6 +59,12 @@ class StackVersion:
     names: frozenset[str] = frozenset()
     parameters: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def environment(self) -> str:
+        """Account and Region, as ``aws://<account>/<Region>``."""
+        return f"aws://{self.account}/{self.region}"
 
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
         """Return the stack with the values of the parameters that its template has.
@@ -84,9 +92,15 @@ class Version:
 
     Args:
         stacks: The stacks, each after those that it depends on. Default: none.
+        environment: The one account and Region of which it has the stacks. Default: all.
+        passed: What its stacks pass to those of other environments; known when they are deployed.
+        imported: Parameters of other Regions that may not change while it is deployed, with their readers.
     """
 
     stacks: tuple[StackVersion, ...] = ()
+    environment: str = ""
+    passed: dict[Place, str] = field(default_factory=dict, compare=False)
+    imported: Mapping[Place, str] = field(default_factory=dict)
 
     def only(self, names: Iterable[str]) -> Version:
         """Return the version with only these stacks.
@@ -178,6 +192,7 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             "" if region in _UNKNOWN else region,
             assembly.stack(artifact).names,
             paths=assembly.construct_paths(artifact),
+            needs=assembly.needed_environments(artifact),
         )
 
 

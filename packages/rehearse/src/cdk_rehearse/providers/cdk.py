@@ -1,0 +1,59 @@
+"""The CDK's custom resources of ``cross_region_references``, whose functions need Node.
+
+Source: cross-region-ssm-writer-handler and cross-region-ssm-reader-handler of aws-cdk-lib. Up to 2.252, the
+writer refuses to change or delete a parameter that a stack reads. Since then it writes only new parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import StackError
+from ..services.service_api import Place
+from .provider import Deployed, Physical, PutProvider, Request
+
+
+class ExportWriter(PutProvider):
+    """Writes SSM parameters of another Region, which stacks of that Region read."""
+
+    type = "Custom::CrossRegionExportWriter"
+
+    def put(self, request: Request, name: str) -> Physical:
+        for place, value in self._exports(request).items():
+            self.api.passed.setdefault(place, value)
+        return Physical(name)
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        before, after = self._exports(current.request), self._exports(request)
+        changed = [place for place in before if after.get(place, before[place]) != before[place]]
+        self._expect_unread("Some exports have changed!", changed)
+        for _, _, name in changed:
+            self.api.note_not_simulated("the CDK keeps the former value in the other Region:", "", name)
+        self._expect_unread("Exports cannot be updated: ", before.keys() ^ after.keys())
+        return super().update(current, request)
+
+    def delete(self, current: Deployed) -> None:
+        self._expect_unread("Exports cannot be updated: ", self._exports(current.request))
+
+    def _exports(self, request: Request) -> dict[Place, str]:
+        wanted = request.properties["WriterProps"]
+        return {(self.api.account, wanted["region"], name): text for name, text in wanted["exports"].items()}
+
+    def _expect_unread(self, title: str, places: Iterable[Place]) -> None:
+        readers = self.api.imported
+        read = [f"{place[2]} is in use by stack(s) {readers[place]}" for place in places if place in readers]
+        if read:
+            failed = "Received response status [FAILED] from custom resource. Message returned: Error: "
+            raise StackError("\n".join([failed + title, *sorted(read)]))
+
+
+class ExportReader(PutProvider):
+    """Returns the values of SSM parameters, to which CloudFormation has resolved its properties."""
+
+    type = "Custom::CrossRegionExportReader"
+
+    def put(self, request: Request, name: str) -> Physical:
+        return Physical(name, request.properties["ReaderProps"]["imports"])
+
+    def delete(self, current: Deployed) -> None:
+        """Delete nothing: the writer deletes the parameters."""
