@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,7 @@ def rehearse(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update of a stack or an app in a simulated account.
 
@@ -39,6 +40,8 @@ def rehearse(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
 
     Raises:
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
@@ -52,6 +55,7 @@ def rehearse(
         failures=failures,
         orders=orders,
         parameters=parameters,
+        meanwhile=meanwhile,
     )
     return found
 
@@ -64,6 +68,7 @@ def assert_update_keeps_serving(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
 ) -> None:
     """Check that a rehearsal of an update finds no error.
 
@@ -76,6 +81,8 @@ def assert_update_keeps_serving(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
 
     Raises:
         AssertionError: the rehearsal found errors. The message has each with its fix.
@@ -84,7 +91,8 @@ def assert_update_keeps_serving(
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    found = rehearse(old, new, fleets=fleets, failures=failures, orders=orders, parameters=parameters).errors
+    options = {"fleets": fleets, "parameters": parameters, "meanwhile": meanwhile}
+    found = rehearse(old, new, failures=failures, orders=orders, **options).errors
     if found:
         lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
         raise AssertionError(

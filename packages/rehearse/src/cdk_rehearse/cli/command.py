@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cdk_rehearse.cli.deployed import read_parameters, read_template_text
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
+from cdk_rehearse.updates.meanwhile import KINDS
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
@@ -72,6 +73,14 @@ def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
         help="instances of each variant of the endpoint with this name or logical ID before the update "
         "(default: the maximum of its scaling); repeatable",
     )
+    kinds = "; ".join(f"{name}={each.subject}: {each.help}" for name, each in KINDS.items())
+    parser.add_argument(
+        "--meanwhile",
+        action="append",
+        default=[],
+        metavar="KIND=SUBJECT",
+        help=f"what happens in AWS after OLD and before NEW; repeatable. {kinds}",
+    )
     parser.add_argument(
         "--parameters",
         action="append",
@@ -99,6 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
             failures=arguments.failures,
             orders=arguments.orders,
             parameters=dict(arguments.parameters),
+            meanwhile=arguments.meanwhile,
         )
     if arguments.json:
         print_json(asdict(found))
@@ -108,7 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
-    if any((arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)):
+    given = (arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)
+    if any((*given, arguments.meanwhile)):
         raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 

@@ -34,6 +34,7 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from ..replacement import replaced, wrapped
 from .components import InferenceComponents
 from .fleets import Fleets, refusing
+from .instance_supply import expect_instances
 from .readings import Peak
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -66,9 +67,17 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
     if name in response.sagemaker_backend.endpoint_configs:
         with refusing():
             fleets.launch(name)
+            config = response.sagemaker_backend.endpoint_configs[name]
+            expect_instances(fleets, config, _by_type(_initial(config), config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
     return original(response)
+
+
+def _initial(config: Any) -> list[dict[str, Any]]:
+    """The variants of a configuration with the instances that a new endpoint starts."""
+    variants = config.production_variants
+    return [{**each, "DesiredInstanceCount": each.get("InitialInstanceCount", 0)} for each in variants]
 
 
 def _refuse_existing(response: Any, name: str) -> None:
@@ -97,6 +106,10 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     if is_change:
         old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
         fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
+        running = _by_type(*old_fleet)
+        added = {kind: count - running[kind] for kind, count in fleets.peaks[name].by_type.items()}
+        with refusing():
+            expect_instances(fleets, config, added)
     outcome = fleets.api.behaviour.endpoint_update
     if is_change and outcome == "fails":
         raise ValidationError(message=f"Update of endpoint {name} was rolled back")

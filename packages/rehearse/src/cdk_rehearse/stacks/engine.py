@@ -58,6 +58,10 @@ def failing(when: When | None) -> Iterator[None]:
     yield
     if when == "after":
         raise StackError("Internal Failure: the change did not stabilize")
+    if when == "answers FAILED":
+        raise StackError(
+            "Received response status [FAILED] from custom resource. Message returned: rehearsed"
+        )
 
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}

@@ -9,7 +9,7 @@ from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
 from ..endpoints.encrypted_data import DataReading, Use
-from .analysis import CHANGES, Sequence
+from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
 
 _CODE = "rehearse-data-loses-access"
@@ -39,6 +39,7 @@ class _Loss:
 
     reading: DataReading
     since: str
+    is_of_event: bool
     lasts: bool = True
 
 
@@ -59,7 +60,7 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             Severity.ERROR if loss.lasts and not is_previous else Severity.WARNING,
             _where(use),
             _message(sequence, loss, when),
-            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
+            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss),
         )
 
 
@@ -85,7 +86,8 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
         number += moment.step.action in CHANGES
         for reading in moment.data:
             if reading.refusal and _place(reading) not in found:
-                found[_place(reading)] = _Loss(reading, f"from step {number} ({moment.step}) on")
+                is_of_event = moment.step.action == "meanwhile"
+                found[_place(reading)] = _Loss(reading, since(number, moment.step), is_of_event)
     last = _refused(sequence.outcome.moments[-1]) if found else set()
     for place, loss in found.items():
         loss.lasts = place in last
@@ -105,8 +107,10 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
     return f"{since}, {who} may not {what} {use.data}{before}{key}: {loss.reading.refusal}"
 
 
-def _fix(sequence: Sequence, reading: DataReading) -> str:
-    use = reading.use
+def _fix(sequence: Sequence, loss: _Loss) -> str:
+    reading, use = loss.reading, loss.reading.use
+    if loss.is_of_event:
+        return RESTORE
     if not reading.refusal.startswith("kms:"):
         return "allow the action in a policy of the role, and remove what denies it from the bucket's policy"
     if _has_kept_key(sequence, use) or use.data not in _OPTIONS:

@@ -9,7 +9,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_core.findings import Finding, Severity
 
-from .analysis import CHANGES, Sequence
+from .analysis import CHANGES, RESTORE, Sequence, since
 from .data_problems import data_problems
 from .report import Leftover
 from .trial import Outcome
@@ -28,6 +28,8 @@ _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 _SCALED = "must be deregistered as scalable targets"
 _FIXES = {
     _SCALED: fix_of("scaled-variant-update"),
+    "InsufficientInstanceCapacity": fix_of("insufficient-capacity"),
+    "account-level service limit": fix_of("quota-instances"),
     "not enough hardware resources on the instances": "raise max_instance_count of the endpoint, so that new "
     "copies start beside those that serve, or deploy when fewer copies run",
     r"[Ee]xport \S+ .*as it is in use by": "keep the export for one more deployment, with "
@@ -73,14 +75,16 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             if not reading.refusal or (reading.endpoint, reading.object) in known or place in seen:
                 continue
             seen.add(place)
-            since = when or f"from step {number} ({moment.step}) on"
+            start = when or since(number, moment.step)
             yield _error(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
-                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
+                f"{start}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
                 "scales out or SageMaker replaces a host; instances that run keep serving",
-                "keep for one more deployment what allows it, in the policies of the role, the bucket and "
-                "the key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
+                RESTORE
+                if moment.step.action == "meanwhile"
+                else "keep for one more deployment what allows it, in the policies of the role, the bucket "
+                "and the key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
             )
 
 

@@ -11,6 +11,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
+from .meanwhile import parsed
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
@@ -27,6 +28,7 @@ def rehearse(
     failures: Failures = "each",
     orders: int = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update in a simulated account.
 
@@ -42,10 +44,13 @@ def rehearse(
             where AWS does not document what it does.
         parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
             stack, or the defaults of the template.
+        meanwhile: What happens in AWS after OLD and before NEW, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.meanwhile` has the kinds.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
-        InvalidValueError: a stack or an argument does not exist, or a parameter has no value.
+        InvalidValueError: a stack, an argument or the subject of an event does not exist, or a parameter has
+            no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     if failures not in ("each", "none"):
@@ -54,7 +59,10 @@ def rehearse(
         raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
     before, after = _with_parameters(before, after, dict(parameters or {}))
-    return _asked(Request(before, after, dict(fleets or {}), failures, orders))
+    events = tuple(meanwhile)
+    for each in events:
+        parsed(each)
+    return _asked(Request(before, after, dict(fleets or {}), failures, orders, events))
 
 
 def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:

@@ -10,6 +10,8 @@ from constructs_triton_core.findings import Finding, Severity
 
 __all__ = ["Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
 
+FailureEvent = Literal["fails", "answers FAILED", "reverts"]
+
 
 @dataclass(frozen=True)
 class RehearsedStep:
@@ -65,8 +67,9 @@ class Failure:
     Args:
         step: Number of the step.
         logical_id: Logical ID of the resource.
-        event: ``fails``, or ``reverts`` for an update of an endpoint after which SageMaker returns to the old
-            configuration without an error.
+        event: ``fails``; ``answers FAILED`` for a new custom resource whose function does so after its work;
+            or ``reverts`` for an update of an endpoint after which SageMaker returns to the old configuration
+            without an error.
         status: Status of the stack at the end.
         reason: Why the operation, or its rollback, failed.
         serving: What each endpoint serves at the end.
@@ -75,7 +78,7 @@ class Failure:
 
     step: int
     logical_id: str
-    event: Literal["fails", "reverts"]
+    event: FailureEvent
     status: str
     reason: str = ""
     serving: Mapping[str, str] = field(default_factory=dict)
@@ -143,6 +146,7 @@ class Rehearsal:
         problems: Errors and warnings, each with code, message and hint.
         construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
             write has none.
+        meanwhile: What happened between OLD and NEW, as ``meanwhile`` asked for.
     """
 
     status: Mapping[str, str]
@@ -159,6 +163,7 @@ class Rehearsal:
     not_simulated: tuple[str, ...] = ()
     problems: tuple[Finding, ...] = ()
     construct_paths: Mapping[str, str] = field(default_factory=dict)
+    meanwhile: tuple[str, ...] = ()
 
     @property
     def errors(self) -> list[Finding]:

@@ -13,10 +13,13 @@ from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.findings import Finding
 
 from ..behaviour import CALM, Behaviour
+from ..providers import is_custom
+from ..steps import When
 from .analysis import Sequence
+from .meanwhile import Meanwhile, fleets_of
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
-from .report import Failure, Operation, Rehearsal, RehearsedStep
+from .report import Failure, FailureEvent, Operation, Rehearsal, RehearsedStep
 from .trial import Outcome, Trial, opened
 from .versions import NONE, Request, construct_paths
 
@@ -77,8 +80,9 @@ class _Pass:
 
     def run(self) -> Rehearsal:
         old, new = self.request.old, self.request.new
-        with self._prepared() as (trial, before):
-            calm = Sequence(trial.deploy(new, old), before)
+        with self._prepared() as meanwhile:
+            trial = meanwhile.trial
+            calm = Sequence(meanwhile.then(trial.deploy(new, old)), meanwhile.before)
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
@@ -103,6 +107,7 @@ class _Pass:
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
             construct_paths=construct_paths(old, new),
+            meanwhile=tuple(each.step.subject for each in meanwhile.moments),
         )
 
     def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
@@ -118,16 +123,15 @@ class _Pass:
         )
 
     @contextmanager
-    def _prepared(self) -> Iterator[tuple[Trial, Moment | None]]:
-        """A trial in which OLD is deployed and the fleets have their sizes, with the last moment of it."""
+    def _prepared(self) -> Iterator[Meanwhile]:
+        """A trial in which OLD is deployed, the fleets have their sizes and the events have happened."""
         request = self.request
         with opened([request.old, request.new], self.behaviour) as trial:
             outcome = trial.deploy(request.old, NONE)
             if not outcome.is_complete:
                 raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
-            trial.set_fleets(request.fleets)
-            present = trial.look()
-            yield trial, present if present.serving else None
+            trial.set_fleets(fleets_of(request))
+            yield Meanwhile(trial, request)
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
         """Deploy OLD again, then NEW, and delete it."""
@@ -146,33 +150,40 @@ class _Pass:
         problems: list[Finding] = []
         if self.request.failures == "none":
             return failures, problems
-        waiting = list(self._events(steps))
+        waiting, fleets = list(_events(steps)), fleets_of(self.request)
         while waiting:
-            with self._prepared() as (trial, before):
-                is_clean = True
+            with self._prepared() as meanwhile:
+                trial, usual, is_clean = meanwhile.trial, meanwhile.trial.account.behaviour, True
                 while waiting and is_clean:
-                    step, reverts = waiting.pop(0)
-                    trial.set_fleets(self.request.fleets)
-                    outcome = trial.deploy(
-                        self.request.new, self.request.old, self._failing(step, reverts=reverts)
-                    )
-                    sequence = Sequence(outcome, before)
-                    failures.append(_failure(step, sequence, reverts=reverts))
-                    find = revert_problems if reverts else failure_problems
+                    step, event = waiting.pop(0)
+                    trial.set_fleets(fleets)
+                    outcome = trial.deploy(self.request.new, self.request.old, _failing(usual, step, event))
+                    sequence = Sequence(outcome, meanwhile.last)
+                    failures.append(_failure(step, sequence, event))
+                    find = revert_problems if event == "reverts" else failure_problems
                     problems += find(sequence, step.logical_id)
-                    is_clean = outcome.restored and not reverts
+                    is_clean = outcome.restored and event != "reverts" and not meanwhile.moments
         return sorted(failures, key=lambda each: (each.step, each.event)), problems
 
-    def _events(self, steps: tuple[RehearsedStep, ...]) -> Iterator[tuple[RehearsedStep, bool]]:
-        """Each step that can fail, then each endpoint whose update can be reverted."""
-        changing = [each for each in steps if not each.is_cleanup]
-        yield from ((each, False) for each in changing)
-        yield from ((each, True) for each in changing if _is_update(each))
 
-    def _failing(self, step: RehearsedStep, *, reverts: bool) -> Behaviour:
-        if reverts:
-            return replace(self.behaviour, endpoint_update="reverts")
-        return replace(self.behaviour, failing={step.logical_id: "after"})
+def _events(steps: tuple[RehearsedStep, ...]) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
+    """Each step that can fail, then what can happen in place of a failure.
+
+    After an update, the resource keeps its physical ID whether the response is lost or says FAILED.
+    """
+    changing = [each for each in steps if not each.is_cleanup]
+    yield from ((each, "fails") for each in changing)
+    yield from (
+        (each, "answers FAILED") for each in changing if each.action == "create" and is_custom(each.type)
+    )
+    yield from ((each, "reverts") for each in changing if _is_update(each))
+
+
+def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent) -> Behaviour:
+    if event == "reverts":
+        return replace(usual, endpoint_update="reverts")
+    when: When = "after" if event == "fails" else event
+    return replace(usual, failing={**usual.failing, step.logical_id: when})
 
 
 def _is_update(step: RehearsedStep) -> bool:
@@ -188,12 +199,12 @@ def _operation(outcome: Outcome) -> Operation:
     return Operation(outcome.last_status, outcome.reason, outcome.leftovers)
 
 
-def _failure(step: RehearsedStep, sequence: Sequence, *, reverts: bool) -> Failure:
+def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
     outcome = sequence.outcome
     return Failure(
         step.number,
         step.logical_id,
-        "reverts" if reverts else "fails",
+        event,
         outcome.last_status,
         outcome.reason,
         sequence.serving(_last(sequence)),
