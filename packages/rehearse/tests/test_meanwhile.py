@@ -45,12 +45,13 @@ def test_log_group_that_exists_is_in_the_way_of_the_update(tmp_path: Path) -> No
     assert codes(rehearsal(tmp_path, endpoint(), {**endpoint(), "Group": LOG_GROUP})) == set()
 
 
-@pytest.mark.parametrize("failures", ["none", "each"])
-def test_fleet_that_was_scaled_is_made_smaller(tmp_path: Path, failures: Any) -> None:
-    """The event sets the instances as ``fleets`` does, in every attempt."""
-    found = rehearsal(tmp_path, endpoint(), NEW, meanwhile=("fleet=digits:4",), failures=failures)
-    assert [each.code for each in found.errors] == ["rehearse-fleet-shrinks"]
+def test_fleet_that_was_scaled_is_made_smaller(tmp_path: Path) -> None:
+    """The event sets the instances as ``fleets`` does."""
+    versions = [write_assembly(tmp_path / name, each) for name, each in (("old", endpoint()), ("new", NEW))]
+    found = rehearse(*versions, meanwhile=["fleet=digits:4"], failures="none", orders=1)
+    assert codes(found) == {"rehearse-fleet-shrinks"}
     assert found.instances[0].before == 4
+    assert found.meanwhile == ("endpoint digits runs 4 instances",)
 
 
 def test_key_that_is_disabled_encrypts_no_volume(tmp_path: Path) -> None:
@@ -152,14 +153,14 @@ def beside() -> Resources:
 @pytest.mark.parametrize(("quota", "fails"), [(6, False), (5, True)])
 def test_quota_counts_all_endpoints_and_the_new_fleet(tmp_path: Path, quota: int, fails: bool) -> None:
     """Four instances and that of another endpoint run, and one of the new fleet starts."""
-    events = ("fleet=digits:4", f"quota=ml.g5.xlarge:{quota}")
-    found = rehearsal(tmp_path, {**endpoint(), **beside()}, {**NEW, **beside()}, meanwhile=events)
+    old, new = {**endpoint(), **beside()}, {**NEW, **beside()}
+    found = rehearsal(tmp_path, old, new, meanwhile=(f"quota=ml.g5.xlarge:{quota}",), digits=4)
     assert ("rehearse-update-fails" in codes(found)) == fails
     utilization = "is 5 Instances, with current utilization of 5 Instances and a request delta of 1 Instances"
     assert (utilization in found.reason) == fails
 
 
-#: Places a model and an index, and deletes the model a month later. A deletion after a failed creation does nothing.
+#: Places a model and an index, and deletes the model a month later. Its failed creation cannot be deleted.
 FUNCTION = """
 import json, time, urllib.request
 import boto3

@@ -91,7 +91,8 @@ def _become(invocation: Invocation) -> None:
     sys.path.insert(0, invocation.directory)
     boto3.setup_default_session(botocore_session=_SESSION)
     _skip_pauses()
-    _shift_clock(int(os.environ["SIMULATED_DAYS_PASSED"]))
+    now, days = time.time, int(os.environ["SIMULATED_DAYS_PASSED"])
+    time.time = lambda: now() + days * 86400  # requests are signed with the present time
     logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
 
 
@@ -105,9 +106,3 @@ def _skip_pauses() -> None:
 
     time.sleep = pause
     time.monotonic = lambda: monotonic() + skipped[0]
-
-
-def _shift_clock(days: int) -> None:
-    """Let the function see a later time; requests are signed with the present one."""
-    now = time.time
-    time.time = lambda: now() + days * 86400

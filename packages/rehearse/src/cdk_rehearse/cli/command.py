@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cdk_rehearse.cli.deployed import read_parameters, read_template_text
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
-from cdk_rehearse.updates.meanwhile import KINDS
+from cdk_rehearse.updates.event_kinds import KINDS
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
@@ -73,7 +73,7 @@ def _add_deployed_state(parser: argparse.ArgumentParser) -> None:
         help="instances of each variant of the endpoint with this name or logical ID before the update "
         "(default: the maximum of its scaling); repeatable",
     )
-    kinds = "; ".join(f"{name}={each.subject}: {each.help}" for name, each in KINDS.items())
+    kinds = "; ".join(f"{name}={each['subject']}: {each['help']}" for name, each in KINDS.items())
     parser.add_argument(
         "--meanwhile",
         action="append",

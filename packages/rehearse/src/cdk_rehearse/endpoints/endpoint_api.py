@@ -68,16 +68,10 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
         with refusing():
             fleets.launch(name)
             config = response.sagemaker_backend.endpoint_configs[name]
-            expect_instances(fleets, config, _by_type(_initial(config), config))
+            expect_instances(fleets, config, _by_type(config.production_variants, config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
     return original(response)
-
-
-def _initial(config: Any) -> list[dict[str, Any]]:
-    """The variants of a configuration with the instances that a new endpoint starts."""
-    variants = config.production_variants
-    return [{**each, "DesiredInstanceCount": each.get("InitialInstanceCount", 0)} for each in variants]
 
 
 def _refuse_existing(response: Any, name: str) -> None:
@@ -106,10 +100,8 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     if is_change:
         old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
         fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
-        running = _by_type(*old_fleet)
-        added = {kind: count - running[kind] for kind, count in fleets.peaks[name].by_type.items()}
         with refusing():
-            expect_instances(fleets, config, added)
+            expect_instances(fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet))
     outcome = fleets.api.behaviour.endpoint_update
     if is_change and outcome == "fails":
         raise ValidationError(message=f"Update of endpoint {name} was rolled back")
@@ -163,7 +155,7 @@ def _batch(size: Mapping[str, Any], count: int) -> int:
 
 
 def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names.
+    """The instances of each instance type, which only the configuration names; of new variants, the initial ones.
 
     An instance of any instance pool may start, so each type counts for all instances.
     """
@@ -171,7 +163,7 @@ def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
     counts: Counter[str] = Counter()
     for each in variants:
         for kind in types.get(each["VariantName"], ()):
-            counts[kind] += each.get("DesiredInstanceCount", 0)
+            counts[kind] += each.get("DesiredInstanceCount", each.get("InitialInstanceCount", 0))
     return counts
 
 

@@ -39,15 +39,14 @@ def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> N
     for each in fleets.sizes(Step("start", "now")):
         present.update(dict.fromkeys(each.instance_type.split(", "), each.count))
     for kind, limit in behaviour.quotas.items():
-        if added.get(kind, 0) and present[kind] + added[kind] > limit:
+        if added.get(kind) and present[kind] + added[kind] > limit:
             raise _LimitError(
                 f"The account-level service limit '{kind} for endpoint usage' is {limit} Instances, with "
                 f"current utilization of {present[kind]} Instances and a request delta of {added[kind]} "
                 "Instances."
             )
-    for variant in config.production_variants:
-        is_started = any(map(added.get, instance_types_of(variant)))
-        if is_started and not has_capacity(behaviour, variant):
-            raise PermissionError(
-                "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error."
-            )
+    variants = [each for each in config.production_variants if any(map(added.get, instance_types_of(each)))]
+    if not all(has_capacity(behaviour, each) for each in variants):
+        raise PermissionError(
+            "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error."
+        )

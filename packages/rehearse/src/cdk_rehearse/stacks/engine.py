@@ -59,9 +59,7 @@ def failing(when: When | None) -> Iterator[None]:
     if when == "after":
         raise StackError("Internal Failure: the change did not stabilize")
     if when == "answers FAILED":
-        raise StackError(
-            "Received response status [FAILED] from custom resource. Message returned: rehearsed"
-        )
+        raise StackError("Received response status [FAILED] from custom resource. Message returned: None")
 
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}

@@ -39,7 +39,6 @@ class _Loss:
 
     reading: DataReading
     since: str
-    is_of_event: bool
     lasts: bool = True
 
 
@@ -60,7 +59,7 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             Severity.ERROR if loss.lasts and not is_previous else Severity.WARNING,
             _where(use),
             _message(sequence, loss, when),
-            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss),
+            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
         )
 
 
@@ -86,8 +85,7 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
         number += moment.step.action in CHANGES
         for reading in moment.data:
             if reading.refusal and _place(reading) not in found:
-                is_of_event = moment.step.action == "meanwhile"
-                found[_place(reading)] = _Loss(reading, since(number, moment.step), is_of_event)
+                found[_place(reading)] = _Loss(reading, since(number, moment.step))
     last = _refused(sequence.outcome.moments[-1]) if found else set()
     for place, loss in found.items():
         loss.lasts = place in last
@@ -107,9 +105,9 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
     return f"{since}, {who} may not {what} {use.data}{before}{key}: {loss.reading.refusal}"
 
 
-def _fix(sequence: Sequence, loss: _Loss) -> str:
-    reading, use = loss.reading, loss.reading.use
-    if loss.is_of_event:
+def _fix(sequence: Sequence, reading: DataReading) -> str:
+    use = reading.use
+    if reading.moment.action == "meanwhile":
         return RESTORE
     if not reading.refusal.startswith("kms:"):
         return "allow the action in a policy of the role, and remove what denies it from the bucket's policy"

@@ -1,25 +1,26 @@
 """What happens in AWS between the deployments of OLD and NEW: events that a user names as ``KIND=SUBJECT``.
 
-The command's help lists the kinds, so this module imports nothing of the simulated account.
+Each kind of ``KINDS`` is a method of ``Meanwhile``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
 
+from ..behaviour import Behaviour
+from ..providers import is_custom
 from ..steps import Step
+from .event_kinds import counted, parsed
+from .recording import Moment, State
+from .trial import Trial
 from .versions import Request, construct_paths
-
-if TYPE_CHECKING:
-    from .recording import Moment
-    from .trial import Outcome, Trial
 
 _INSTANCE_TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9]+\b")
 _KEPT = ("Metadata", "ServerSideEncryption", "SSEKMSKeyId")
@@ -44,19 +45,13 @@ class Meanwhile:
         present = self.trial.look()
         self.before = present if present.serving else None
         self._paths = construct_paths(self.request.old, self.request.new)
-        self._behaviour = self.trial.account.behaviour
         for kind, subject in map(parsed, self.request.meanwhile):
-            step = Step("meanwhile", KINDS[kind].happen(self, subject))
-            self.trial.account.behaviour = self._behaviour
-            self.moments.append(self.trial.look(step))
+            happened = getattr(self, kind.replace("-", "_"))(subject)
+            self.moments.append(self.trial.look(Step("meanwhile", happened)))
 
     @property
     def last(self) -> Moment | None:
         return self.moments[-1] if self.before and self.moments else self.before
-
-    def then(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of the update with the moments of the events before it."""
-        return replace(outcome, moments=(*self.moments, *outcome.moments))
 
     def log_group(self, name: str) -> str:
         logs = self.trial.account.client("logs")
@@ -66,20 +61,19 @@ class Meanwhile:
         return f"log group {name} exists"
 
     def fleet(self, subject: str) -> str:
-        return "endpoint {} runs {} instances".format(*_counted(subject))
+        return "endpoint {} runs {} instances".format(*counted(subject))
 
     def host_replaced(self, subject: str) -> str:
         """What an instance could not read before matters now."""
         endpoint = f"endpoint {_found('endpoint', subject, self._deployed(*ENDPOINT_TYPES))[0]}"
-        for each in self.before.readings if self.before else ():
-            if each.endpoint == endpoint and self.before:
-                others = [other for other in self.before.readings if other != each]
-                self.before = replace(self.before, readings=(*others, replace(each, refusal="")))
+        if self.before is not None:
+            known = [each for each in self.before.readings if each.endpoint != endpoint or not each.refusal]
+            self.before = replace(self.before, readings=tuple(known))
         return f"a host of {endpoint} is replaced"
 
     def days(self, subject: str) -> str:
-        days = _counted(subject)[1]
-        self._behaviour = replace(self._behaviour, days_passed=self._behaviour.days_passed + days)
+        days = counted(subject)[1]
+        self._behave(days_passed=self._now.days_passed + days)
         for bucket, prefix in self._expired(days):
             for place, key in list(self._objects()):
                 if place == bucket and key.startswith(prefix):
@@ -100,22 +94,21 @@ class Meanwhile:
             name: (self._paths.get(name, ""),)
             for stack in (*self.request.old.stacks, *self.request.new.stacks)
             for name, resource in stack.template.resources.items()
-            if "ServiceToken" in resource.properties
+            if is_custom(resource.type)
         }
         name = _found("custom resource", subject, declared)[0]
-        failing = {**self._behaviour.failing, name: "answers FAILED"}
-        self._behaviour = replace(self._behaviour, failing=failing)
+        self._behave(failing={**self._now.failing, name: "answers FAILED"})
         return f"the function of {name} answers FAILED in the update"
 
     def no_capacity(self, subject: str) -> str:
         kind = self._instance_type(subject)
-        self._behaviour = replace(self._behaviour, without_capacity={*self._behaviour.without_capacity, kind})
+        self._behave(without_capacity={*self._now.without_capacity, kind})
         return f"SageMaker has no capacity for {kind}"
 
     def quota(self, subject: str) -> str:
-        name, count = _counted(subject)
+        name, count = counted(subject)
         kind = self._instance_type(name)
-        self._behaviour = replace(self._behaviour, quotas={**self._behaviour.quotas, kind: count})
+        self._behave(quotas={**self._now.quotas, kind: count})
         return f'the quota "{kind} for endpoint usage" is {count}'
 
     def key_disabled(self, subject: str) -> str:
@@ -125,18 +118,25 @@ class Meanwhile:
         return f"key {keys[key][0]} is disabled"
 
     def image_deleted(self, subject: str) -> str:
-        images = _found("image", subject, dict.fromkeys(self._images(), ()))
-        deleted = {*self._behaviour.deleted_images, *images}
-        self._behaviour = replace(self._behaviour, deleted_images=deleted)
-        return f"image {', '.join(images)} is deleted"
+        needed = [each.object for each in (self.before.readings if self.before else ())]
+        images = [each for each in needed if not each.startswith("s3://")]
+        found = _found("image", subject, dict.fromkeys(images, ()))
+        self._behave(deleted_images={*self._now.deleted_images, *found})
+        return f"image {', '.join(found)} is deleted"
+
+    @property
+    def _now(self) -> Behaviour:
+        return self.trial.account.behaviour
+
+    def _behave(self, **changes: Any) -> None:
+        self.trial.account.behaviour = replace(self._now, **changes)
 
     def _deployed(self, *types: str) -> dict[str, tuple[str, ...]]:
         """The name or ID of each resource of these types, with its logical ID and its path."""
         return {
-            deployed.physical.id.rpartition("/")[2]: (name, self._paths.get(name, ""))
-            for stack in self.trial.account.stacks.all
-            for name, deployed in stack.resources.items()
-            if deployed.request.type in types
+            identifier.rpartition("/")[2]: (name, self._paths.get(name, ""))
+            for (_, name), (kind, identifier) in State.of(self.trial.account).resources.items()
+            if kind in types
         }
 
     def _objects(self) -> Iterator[tuple[str, str]]:
@@ -158,62 +158,6 @@ class Meanwhile:
         stacks = (*self.request.old.stacks, *self.request.new.stacks)
         types = _INSTANCE_TYPE.findall(json.dumps([each.template.body for each in stacks]))
         return _found("instance type", name, dict.fromkeys(types, ()))[0]
-
-    def _images(self) -> Iterator[str]:
-        """The images of all models."""
-        sagemaker = self.trial.account.client("sagemaker")
-        for page in sagemaker.get_paginator("list_models").paginate():
-            for each in page["Models"]:
-                model = sagemaker.describe_model(ModelName=each["ModelName"])
-                for container in (model.get("PrimaryContainer") or {}, *model.get("Containers", ())):
-                    yield from [container["Image"]] if "Image" in container else []
-
-
-class Kind(NamedTuple):
-    """How the subject of an event is written, one line of help, and what makes it happen."""
-
-    subject: str
-    help: str
-    happen: Callable[[Meanwhile, str], str]
-
-
-KINDS = {
-    "log-group": Kind("NAME", "this log group exists", Meanwhile.log_group),
-    "fleet": Kind("ENDPOINT:COUNT", "each variant of the endpoint has this many instances", Meanwhile.fleet),
-    "host-replaced": Kind("ENDPOINT", "SageMaker replaces a host of the endpoint", Meanwhile.host_replaced),
-    "days": Kind("COUNT", "days pass for lifecycle rules and retained models", Meanwhile.days),
-    "damaged": Kind("KEY", "an object in S3 is damaged (its URL, or the end of it)", Meanwhile.damaged),
-    "function-fails": Kind("RESOURCE", "a custom resource answers FAILED", Meanwhile.function_fails),
-    "no-capacity": Kind("INSTANCE_TYPE", "no instance of the type can start", Meanwhile.no_capacity),
-    "quota": Kind("INSTANCE_TYPE:COUNT", "the quota of the type for all endpoints", Meanwhile.quota),
-    "key-disabled": Kind("KEY", "a KMS key is disabled", Meanwhile.key_disabled),
-    "image-deleted": Kind(
-        "IMAGE", "an image, or a whole repository, is deleted in ECR", Meanwhile.image_deleted
-    ),
-}
-"""The kinds of events by name."""
-
-
-def parsed(event: str) -> tuple[str, str]:
-    """Return kind and subject of an event; raises ``InvalidValueError`` for an unknown kind."""
-    kind, _, subject = event.partition("=")
-    if kind not in KINDS or not subject:
-        forms = ", ".join(f"{name}={each.subject}" for name, each in KINDS.items())
-        raise InvalidValueError(f"meanwhile: must be one of {forms}, got {event!r}")
-    return kind, subject
-
-
-def fleets_of(request: Request) -> dict[str, int]:
-    """Return the instances of endpoints before the update, those of events included."""
-    events = dict(map(parsed, request.meanwhile))
-    return {**request.fleets, **dict(_counted(each) for kind, each in events.items() if kind == "fleet")}
-
-
-def _counted(subject: str) -> tuple[str, int]:
-    name, _, count = subject.rpartition(":")
-    if not (count.isdecimal() and count.isascii()):
-        raise InvalidValueError(f"meanwhile: must end with a whole number, got {subject!r}")
-    return name, int(count)
 
 
 def _found(what: str, subject: str, known: Mapping[str, tuple[str, ...]]) -> list[str]:

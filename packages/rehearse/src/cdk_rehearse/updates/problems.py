@@ -25,6 +25,10 @@ _PAID = (
 )
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 """The end of a name that CloudFormation generates; the next deployment has another one."""
+_KEEP = (
+    "keep for one more deployment what allows it, in the policies of the role, the bucket and the key; keep a key "
+    "that changes in TritonModelRepository(previous_encryption_keys=[...])"
+)
 _SCALED = "must be deregistered as scalable targets"
 _FIXES = {
     _SCALED: fix_of("scaled-variant-update"),
@@ -81,10 +85,7 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
                 reading.endpoint,
                 f"{start}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
                 "scales out or SageMaker replaces a host; instances that run keep serving",
-                RESTORE
-                if moment.step.action == "meanwhile"
-                else "keep for one more deployment what allows it, in the policies of the role, the bucket "
-                "and the key; keep a key that changes in TritonModelRepository(previous_encryption_keys=[...])",
+                RESTORE if moment.step.action == "meanwhile" else _KEEP,
             )
 
 

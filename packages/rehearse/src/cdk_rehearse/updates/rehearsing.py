@@ -11,7 +11,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
-from .meanwhile import parsed
+from .event_kinds import counted, parsed
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
@@ -45,7 +45,7 @@ def rehearse(
         parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
             stack, or the defaults of the template.
         meanwhile: What happens in AWS after OLD and before NEW, each as ``KIND=SUBJECT``, for example
-            ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.meanwhile` has the kinds.
+            ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.event_kinds` has the kinds.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
@@ -60,9 +60,8 @@ def rehearse(
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
     before, after = _with_parameters(before, after, dict(parameters or {}))
     events = tuple(meanwhile)
-    for each in events:
-        parsed(each)
-    return _asked(Request(before, after, dict(fleets or {}), failures, orders, events))
+    scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
+    return _asked(Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events))
 
 
 def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:

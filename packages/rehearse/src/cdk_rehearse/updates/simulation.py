@@ -16,7 +16,7 @@ from ..behaviour import CALM, Behaviour
 from ..providers import is_custom
 from ..steps import When
 from .analysis import Sequence
-from .meanwhile import Meanwhile, fleets_of
+from .meanwhile import Meanwhile
 from .problems import deletion_problems, failure_problems, leftover_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import Failure, FailureEvent, Operation, Rehearsal, RehearsedStep
@@ -82,7 +82,9 @@ class _Pass:
         old, new = self.request.old, self.request.new
         with self._prepared() as meanwhile:
             trial = meanwhile.trial
-            calm = Sequence(meanwhile.then(trial.deploy(new, old)), meanwhile.before)
+            outcome = trial.deploy(new, old)
+            moments = (*meanwhile.moments, *outcome.moments)
+            calm = Sequence(replace(outcome, moments=moments), meanwhile.before)
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
@@ -130,7 +132,7 @@ class _Pass:
             outcome = trial.deploy(request.old, NONE)
             if not outcome.is_complete:
                 raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
-            trial.set_fleets(fleets_of(request))
+            trial.set_fleets(request.fleets)
             yield Meanwhile(trial, request)
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
@@ -150,13 +152,13 @@ class _Pass:
         problems: list[Finding] = []
         if self.request.failures == "none":
             return failures, problems
-        waiting, fleets = list(_events(steps)), fleets_of(self.request)
+        waiting = list(_events(steps, answers=self.behaviour == CALM))
         while waiting:
             with self._prepared() as meanwhile:
                 trial, usual, is_clean = meanwhile.trial, meanwhile.trial.account.behaviour, True
                 while waiting and is_clean:
                     step, event = waiting.pop(0)
-                    trial.set_fleets(fleets)
+                    trial.set_fleets(self.request.fleets)
                     outcome = trial.deploy(self.request.new, self.request.old, _failing(usual, step, event))
                     sequence = Sequence(outcome, meanwhile.last)
                     failures.append(_failure(step, sequence, event))
@@ -166,16 +168,18 @@ class _Pass:
         return sorted(failures, key=lambda each: (each.step, each.event)), problems
 
 
-def _events(steps: tuple[RehearsedStep, ...]) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
+def _events(
+    steps: tuple[RehearsedStep, ...], *, answers: bool
+) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
     """Each step that can fail, then what can happen in place of a failure.
 
-    After an update, the resource keeps its physical ID whether the response is lost or says FAILED.
+    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID stays the
+    same, whether the response is lost or says FAILED.
     """
     changing = [each for each in steps if not each.is_cleanup]
     yield from ((each, "fails") for each in changing)
-    yield from (
-        (each, "answers FAILED") for each in changing if each.action == "create" and is_custom(each.type)
-    )
+    created = [each for each in changing if each.action == "create" and answers]
+    yield from ((each, "answers FAILED") for each in created if is_custom(each.type))
     yield from ((each, "reverts") for each in changing if _is_update(each))
 
 
