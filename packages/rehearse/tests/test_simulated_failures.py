@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from failed_deployments import fail_each_change, fail_each_restore
 from shared_endpoint import Resources, deploy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
+from cdk_rehearse.failures import fail_each_change, fail_each_restore
 from cdk_rehearse.stacks.stack import Stack
 from cdk_rehearse.steps import Step
 

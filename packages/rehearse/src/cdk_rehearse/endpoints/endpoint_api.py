@@ -34,7 +34,7 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from ..replacement import replaced, wrapped
 from .components import InferenceComponents
 from .fleets import Fleets, refusing
-from .instance_supply import expect_instances
+from .instance_pools import expect_instances
 from .readings import Peak
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -155,7 +155,7 @@ def _batch(size: Mapping[str, Any], count: int) -> int:
 
 
 def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names; of new variants, the initial ones.
+    """The instances of each instance type, which only the configuration names; of a new variant, the initial.
 
     An instance of any instance pool may start, so each type counts for all instances.
     """

@@ -26,8 +26,8 @@ _PAID = (
 _GENERATED = re.compile(r"-[A-Z0-9]{12}$")
 """The end of a name that CloudFormation generates; the next deployment has another one."""
 _KEEP = (
-    "keep for one more deployment what allows it, in the policies of the role, the bucket and the key; keep a key "
-    "that changes in TritonModelRepository(previous_encryption_keys=[...])"
+    "keep for one more deployment what allows it, in the policies of the role, the bucket and the key; keep "
+    "a key that changes in TritonModelRepository(previous_encryption_keys=[...])"
 )
 _SCALED = "must be deregistered as scalable targets"
 _FIXES = {

@@ -16,7 +16,7 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
 from ...replacement import replaced, wrapped
 from ..fleets import Fleets, refusing
-from ..instance_supply import has_capacity
+from ..instance_pools import has_capacity
 from .capacity import Copy, fit, largest_fleet
 from .component import Component, Operation, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from cdk_rehearse import Behaviour, SimulatedAccount
-from cdk_rehearse.endpoints.readings import Drop, Reading
-from cdk_rehearse.stacks.stack import Event, Stack
-from cdk_rehearse.steps import Step, When
+from .account import SimulatedAccount
+from .behaviour import Behaviour
+from .endpoints.readings import Drop, Reading
+from .stacks.stack import Event, Stack
+from .steps import Step, When
 
 _CHANGES = ("create", "update", "replace")
 _WHEN: tuple[When, ...] = ("before", "after")
