@@ -91,8 +91,15 @@ def assert_update_keeps_serving(
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    options = {"fleets": fleets, "parameters": parameters, "meanwhile": meanwhile}
-    found = rehearse(old, new, failures=failures, orders=orders, **options).errors
+    found = rehearse(
+        old,
+        new,
+        fleets=fleets,
+        failures=failures,
+        orders=orders,
+        parameters=parameters,
+        meanwhile=meanwhile,
+    ).errors
     if found:
         lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
         raise AssertionError(

@@ -45,14 +45,14 @@ def _scaling(name: str, highest: int) -> Resources:
     return {"Target": {"Type": kind, "Properties": target, "DependsOn": ["Endpoint"]}}
 
 
-_ARCHIVES = {name: name.encode() for name in ("one.tar.gz", "two.tar.gz")}
+_ARCHIVES: Mapping[str, bytes] = {name: name.encode() for name in ("one.tar.gz", "two.tar.gz")}
 
 
-def write_assembly(folder: Path, resources: Resources, assets: Mapping[str, bytes] = _ARCHIVES) -> Path:
+def write_assembly(folder: Path, resources: Resources, archives: Mapping[str, bytes] = _ARCHIVES) -> Path:
     """Write a cloud assembly with the stack ``S``, by default with the archives one.tar.gz and two.tar.gz."""
     folder.mkdir(parents=True)
     files = {}
-    for name, content in assets.items():
+    for name, content in archives.items():
         (folder / name).write_bytes(content)
         destination = {"current": {"bucketName": BUCKET, "objectKey": name}}
         files[name] = {"source": {"path": name, "packaging": "file"}, "destinations": destination}
