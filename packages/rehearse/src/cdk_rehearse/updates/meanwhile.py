@@ -74,11 +74,11 @@ class Meanwhile:
     def days(self, subject: str) -> str:
         days = counted(subject)[1]
         self._behave(days_passed=self._now.days_passed + days)
-        for bucket, prefix in self._expired(days):
+        for bucket, prefix in self._expired(self._now.days_passed):
             for place, key in list(self._objects()):
                 if place == bucket and key.startswith(prefix):
                     self.trial.account.client("s3").delete_object(Bucket=bucket, Key=key)
-        return f"{days} days pass"
+        return "a day passes" if days == 1 else f"{days} days pass"
 
     def damaged(self, subject: str) -> str:
         s3, objects = self.trial.account.client("s3"), {"/".join(each): each for each in self._objects()}
