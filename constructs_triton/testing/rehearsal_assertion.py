@@ -26,6 +26,7 @@ def rehearse(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
     acknowledge: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update of a stack or an app in a simulated account.
@@ -40,6 +41,8 @@ def rehearse(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
         acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
             logical ID, stack or endpoint that the problem has. Default: none.
 
@@ -55,6 +58,7 @@ def rehearse(
         failures=failures,
         orders=orders,
         parameters=parameters,
+        meanwhile=meanwhile,
         acknowledge=acknowledge,
     )
     return found
@@ -68,6 +72,7 @@ def assert_update_keeps_serving(
     failures: Literal["each", "none"] = "each",
     orders: Literal[1, 2] = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
     acknowledge: Iterable[str] = (),
 ) -> None:
     """Check that a rehearsal of an update finds no error.
@@ -81,6 +86,8 @@ def assert_update_keeps_serving(
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
         parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
         acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
             logical ID, stack or endpoint that the problem has. Default: none.
 
@@ -98,6 +105,7 @@ def assert_update_keeps_serving(
         failures=failures,
         orders=orders,
         parameters=parameters,
+        meanwhile=meanwhile,
         acknowledge=acknowledge,
     ).errors
     if found:

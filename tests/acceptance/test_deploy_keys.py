@@ -149,6 +149,18 @@ def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account, unre
     assert account.aws.fleets.losses == []
 
 
+def test_archives_are_pruned_once_their_days_have_passed(account: Account) -> None:
+    """The function sees the days that the behaviour adds; what lost its name earlier is deleted."""
+    states = [KeyState(None, label=label, prune_after=Duration.days(30)) for label in (1, 2, 3)]
+    account.deploy(states[0])
+    first = set(account.objects())
+    account.deploy(states[1])
+    assert first <= set(account.objects())
+    account.aws.behaviour = Behaviour(days_passed=31)
+    assert account.deploy(states[2]).status == "UPDATE_COMPLETE"
+    assert not {key for key in first - {"models/index.json"} if "files/" not in key} & set(account.objects())
+
+
 def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) -> None:
     """The reason says what to delete and how to continue; the rollback leaves the index as it is."""
     account.deploy(KeyState(None))

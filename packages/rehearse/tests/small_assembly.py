@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from shared_endpoint import Resources, served
@@ -44,12 +45,15 @@ def _scaling(name: str, highest: int) -> Resources:
     return {"Target": {"Type": kind, "Properties": target, "DependsOn": ["Endpoint"]}}
 
 
-def write_assembly(folder: Path, resources: Resources) -> Path:
-    """Write a cloud assembly with the stack ``S``, and the archives one.tar.gz and two.tar.gz as assets."""
+_ARCHIVES: Mapping[str, bytes] = {name: name.encode() for name in ("one.tar.gz", "two.tar.gz")}
+
+
+def write_assembly(folder: Path, resources: Resources, archives: Mapping[str, bytes] = _ARCHIVES) -> Path:
+    """Write a cloud assembly with the stack ``S``, by default with the archives one.tar.gz and two.tar.gz."""
     folder.mkdir(parents=True)
     files = {}
-    for name in ("one.tar.gz", "two.tar.gz"):
-        (folder / name).write_bytes(name.encode())
+    for name, content in archives.items():
+        (folder / name).write_bytes(content)
         destination = {"current": {"bucketName": BUCKET, "objectKey": name}}
         files[name] = {"source": {"path": name, "packaging": "file"}, "destinations": destination}
     (folder / "S.assets.json").write_text(json.dumps({"version": "1", "files": files}))
@@ -72,14 +76,16 @@ def rehearsal(
     *,
     failures: Failures = "none",
     orders: int = 1,
+    meanwhile: tuple[str, ...] = (),
+    files: Mapping[str, bytes] = _ARCHIVES,
     **fleets: int,
 ) -> Rehearsal:
     folder /= str(len(list(folder.iterdir())))
     versions = [
-        read_version(None if resources is None else write_assembly(folder / name, resources))
+        read_version(None if resources is None else write_assembly(folder / name, resources, files))
         for name, resources in (("old", old), ("new", new))
     ]
-    return simulate(Request(versions[0], versions[1], fleets, failures, orders))
+    return simulate(Request(versions[0], versions[1], fleets, failures, orders, meanwhile))
 
 
 def codes(found: Rehearsal) -> set[str]:

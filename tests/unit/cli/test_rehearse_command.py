@@ -51,6 +51,30 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     assert found["failures"][0]["status"] == "UPDATE_ROLLBACK_COMPLETE"
 
 
+@pytest.mark.e2e
+def test_events_before_the_update_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An event that happened is printed first; an unknown kind is an error with all kinds, as in the help."""
+    old, new = _template(tmp_path / "old.json", "alerts"), _template(tmp_path / "new.json", "alarms")
+    options = [
+        "--orders",
+        "1",
+        "--failures",
+        "none",
+        "--meanwhile",
+        "log-group=/mine",
+        "--meanwhile",
+        "days=2",
+    ]
+    code, out, _ = _run(capsys, old, new, *options)
+    assert (code, out.splitlines()[1:3]) == (
+        0,
+        ["  meanwhile       log group /mine exists", "                  2 days pass"],
+    )
+    code, _, error = _run(capsys, old, new, "--meanwhile", "rain=Topic")
+    assert code == 2
+    assert "key-disabled=KEY, image-deleted=IMAGE, got 'rain=Topic'" in error
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -40,9 +40,13 @@ class Behaviour:
         failure_rate: Share of the changes to resources that fail, from 0 to 1.
         failing: Logical IDs of resources that cannot be created, updated or replaced, and whether they fail
             before or after the service carried out the change. A custom resource that fails after it lost
-            the response of its function.
+            the response of its function; with ``"answers FAILED"``, its function did its work and answers so.
         failing_restore: The same for resources that the rollback of an update cannot restore.
         failing_delete: Logical IDs of resources that cannot be deleted.
+        without_capacity: Instance types of which SageMaker can start no instance.
+        quotas: The most instances of an instance type over all endpoints. Default: no limit.
+        deleted_images: Container images that ECR no longer has.
+        days_passed: How many days later it is for deploy-time functions, as their ``time.time()``.
     """
 
     seed: int = 0
@@ -60,6 +64,10 @@ class Behaviour:
     failing: Mapping[str, When] = field(default_factory=dict)
     failing_restore: Mapping[str, When] = field(default_factory=dict)
     failing_delete: Collection[str] = ()
+    without_capacity: Collection[str] = ()
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    deleted_images: Collection[str] = ()
+    days_passed: int = 0
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:

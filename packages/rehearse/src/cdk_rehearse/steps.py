@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Action = Literal["start", "create", "update", "replace", "rollback", "restore", "delete", "end"]
-When = Literal["before", "after"]
-"""Whether a step fails before or after its service carried it out."""
+Action = Literal["start", "create", "update", "replace", "rollback", "restore", "delete", "end", "meanwhile"]
+When = Literal["before", "after", "answers FAILED"]
+"""Whether a step fails before or after its service carried it out. After that, a custom resource loses the
+response of its function, or its function answers FAILED."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class Step:
     """What an operation does to one resource; a rollback restores resources.
 
     The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation;
-    their subject is the status of the stack.
+    their subject is the status of the stack. That of
+    ``meanwhile`` is what happened between two operations.
     """
 
     action: Action

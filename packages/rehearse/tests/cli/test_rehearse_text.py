@@ -74,6 +74,24 @@ def test_steps_that_fail_alike_are_one_row() -> None:
     assert f"  4       {MODEL}  UPDATE_ROLLBACK_FAILED    nothing" in lines
 
 
+def test_custom_resource_has_a_row_for_each_way_to_fail() -> None:
+    """A function that answers FAILED is named if the stack ends in another way than after a lost response."""
+    lost = Failure(2, MODEL, "fails", "ROLLBACK_COMPLETE")
+    answers = Failure(2, MODEL, "answers FAILED", "ROLLBACK_FAILED")
+    lines = _text(Rehearsal({"Shop": "CREATE_COMPLETE"}, failures=(answers, lost)))
+    assert f"  2  {MODEL} (its function answers FAILED)  ROLLBACK_FAILED    -        nothing" in lines
+    alike = replace(answers, status=lost.status)
+    lines = _text(Rehearsal({"Shop": "CREATE_COMPLETE"}, failures=(alike, lost)))
+    assert f"  2  {MODEL}  ROLLBACK_COMPLETE  -        nothing" in lines
+
+
+def test_events_before_the_update_come_first() -> None:
+    """The line above the steps says what happened, with the paths of constructs."""
+    found = Rehearsal({"Shop": "UPDATE_COMPLETE"}, construct_paths={"Key1": "Models/Key"})
+    lines = _text(replace(found, meanwhile=("key Key1 is disabled", "31 days pass")))
+    assert lines[1:3] == ["  meanwhile       key Models/Key is disabled", "                  31 days pass"]
+
+
 def test_a_leftover_of_several_steps_is_named_once() -> None:
     """Steps that leave the same resource are one row, whatever names the attempts gave to the resource."""
     failures = [

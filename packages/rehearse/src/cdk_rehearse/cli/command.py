@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
+from cdk_rehearse.updates.event_kinds import KINDS
 from constructs_triton_core.aws.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
@@ -83,6 +84,14 @@ def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
         metavar="NAME=COUNT",
         help=fleet,
     )
+    kinds = "; ".join(f"{name}={each['subject']}: {each['help']}" for name, each in KINDS.items())
+    parser.add_argument(
+        "--meanwhile",
+        action="append",
+        default=[],
+        metavar="KIND=SUBJECT",
+        help=f"what happens in AWS after OLD and before NEW; repeatable. {kinds}",
+    )
     parser.add_argument(
         "--parameters",
         action="append",
@@ -110,6 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
             failures=arguments.failures,
             orders=arguments.orders,
             parameters=dict(arguments.parameters),
+            meanwhile=arguments.meanwhile,
             acknowledge=arguments.acknowledge,
         )
     if arguments.json:
@@ -120,7 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
-    if any((arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)):
+    given = (arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)
+    if any((*given, arguments.meanwhile)):
         raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 

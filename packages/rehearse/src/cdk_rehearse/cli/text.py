@@ -15,6 +15,7 @@ _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
 _NO_CALLER = "nothing changes: the same endpoints, the same names"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
+_EVENTS = {"reverts": " (SageMaker reverts)", "answers FAILED": " (its function answers FAILED)"}
 _WIDTH = 100
 _TYPE = re.compile(r"AWS::(\w+)::\w+ ")
 """The beginning of a note about resources of one type, with its service."""
@@ -26,6 +27,7 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal."""
     named = found.named
     yield from _summary(found, named)
+    yield from _listed("meanwhile", map(named, found.meanwhile))
     if found.steps:
         yield ""
         yield from _steps(found, named)
@@ -83,8 +85,9 @@ def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
     groups = [list(group) for _, group in groupby(failures, _end)]
     for group in groups:
         first, last = group[0], group[-1]
-        steps = str(first.step) if first == last else f"{first.step} to {last.step}"
-        what = _event(first, named) if first == last else "any of these steps"
+        is_one = first.step == last.step
+        steps = str(first.step) if is_one else f"{first.step} to {last.step}"
+        what = _event(last, named) if is_one else "any of these steps"
         left = _counted(len(first.leftovers), "resource") if first.leftovers else "nothing"
         rows.append((steps, what, first.status, _serving(first.serving, named), left))
     yield from _aligned(rows)
@@ -95,15 +98,15 @@ def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
 
 def _origin(group: Sequence[Failure], named: Named) -> str:
     first, last = group[0], group[-1]
-    steps = f"step {first.step}, {_event(first, named)}"
-    if first != last:
+    steps = f"step {first.step}, {_event(last, named)}"
+    if first.step != last.step:
         steps = f"any of steps {first.step} to {last.step}"
     return f"{steps}: {_list_of(first.leftovers, named)}"
 
 
 def _end(failure: Failure) -> tuple[object, ...]:
     left = [(each.logical_id, each.type) for each in failure.leftovers]
-    return failure.event, failure.status, sorted(failure.serving.items()), left
+    return failure.event == "reverts", failure.status, sorted(failure.serving.items()), left
 
 
 def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
@@ -111,7 +114,7 @@ def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
 
 
 def _event(failure: Failure, named: Named) -> str:
-    return named(failure.logical_id) + (" (SageMaker reverts)" if failure.event == "reverts" else "")
+    return named(failure.logical_id) + _EVENTS.get(failure.event, "")
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:

@@ -162,6 +162,7 @@ class Functions:
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
             "SIMULATED_FUNCTION_ARN": function.function_arn,
             "SIMULATED_FUNCTION_TIMEOUT": str(function.timeout),
+            "SIMULATED_DAYS_PASSED": str(self.api.behaviour.days_passed),
             "_HANDLER": handler,
         }
 

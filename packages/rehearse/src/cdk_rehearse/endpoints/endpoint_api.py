@@ -34,6 +34,7 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from ..replacement import replaced, wrapped
 from .components import InferenceComponents
 from .fleets import Fleets, refusing
+from .instance_pools import expect_instances
 from .readings import Peak
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -69,6 +70,8 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
     if name in response.sagemaker_backend.endpoint_configs:
         with refusing():
             fleets.launch(name)
+            config = response.sagemaker_backend.endpoint_configs[name]
+            expect_instances(fleets, config, _by_type(config.production_variants, config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
     return original(response)
@@ -93,6 +96,8 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     if is_change:
         old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
         fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
+        with refusing():
+            expect_instances(fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet))
     outcome = fleets.api.behaviour.endpoint_update
     if is_change and outcome == "fails":
         raise ValidationError(message=f"Update of endpoint {name} was rolled back")
@@ -146,7 +151,7 @@ def _batch(size: Mapping[str, Any], count: int) -> int:
 
 
 def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names.
+    """The instances of each instance type, which only the configuration names; of a new variant, the initial.
 
     An instance of any instance pool may start, so each type counts for all instances.
     """
@@ -154,7 +159,7 @@ def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
     counts: Counter[str] = Counter()
     for each in variants:
         for kind in types.get(each["VariantName"], ()):
-            counts[kind] += each.get("DesiredInstanceCount", 0)
+            counts[kind] += each.get("DesiredInstanceCount", each.get("InitialInstanceCount", 0))
     return counts
 
 

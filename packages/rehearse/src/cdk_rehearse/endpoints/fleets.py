@@ -127,7 +127,7 @@ class Fleets:
 
     def _count(self, moment: Step) -> None:
         """Compare with the step before; between two operations a fleet may shrink."""
-        counted = {(each.endpoint, each.variant): each for each in self._sizes(moment)}
+        counted = {(each.endpoint, each.variant): each for each in self.sizes(moment)}
         self.counts += counted.values()
         for place, after in counted.items():
             before = self._last_counts.get(place, after)
@@ -135,7 +135,8 @@ class Fleets:
                 self.drops.append(Drop(before, after))
         self._last_counts = counted
 
-    def _sizes(self, moment: Step) -> Iterator[Count]:
+    def sizes(self, moment: Step) -> Iterator[Count]:
+        """The instances of each variant that runs now."""
         for name, endpoint in list(self._backend.endpoints.items()):
             config = self._backend.endpoint_configs.get(endpoint.endpoint_config_name)
             variants = () if config is None else config.production_variants

@@ -115,6 +115,8 @@ class ExecutionRoleCheck:
         return keys or [f"{prefix}{_PLACED}"] * is_placed(self.api, bucket, prefix)
 
     def _expect_image(self, role: str, image: str) -> None:
+        if image in self.api.behaviour.deleted_images:
+            raise PermissionError(f"Requested image {image} not found.")
         for action, resource in _pull_needs(image):
             if not self.access.allows(role, action, resource, {}):
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")

@@ -117,7 +117,7 @@ class CustomResource(Provider):
             event["PhysicalResourceId"] = current.physical.id
         if current is not None and kind == "Update":
             event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
-        if kind != "Delete":
+        if kind != "Delete" and event["ResourceProperties"].keys() != {"ServiceToken"}:
             assume_sources(self.api, request.type, request.properties)
         self._invoke(event)
         answer = self._wait(token, request)

@@ -148,7 +148,9 @@ class Change:
         except StackError as error:
             if physical is None or operation.kind == "update":
                 raise
-            raise ResourceFailedError(str(error), _after_failure(request, physical)) from error
+            if is_custom(request.type) and physical.is_simulated:
+                physical = _after_failure(provider, request, has_answer=failure == "answers FAILED")
+            raise ResourceFailedError(str(error), physical) from error
         return physical
 
     def _keep(
@@ -186,10 +188,19 @@ def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
     return bool(resource_schema(request.type).replacing_changes(current.properties, request.properties))
 
 
-def _after_failure(request: Request, physical: Physical) -> Physical:
-    """The response of a custom resource was lost, and with it the physical id."""
-    if not is_custom(request.type):
-        return physical
+def _after_failure(provider: Provider, request: Request, *, has_answer: bool) -> Physical:
+    """The physical ID of a custom resource of which the creation failed.
+
+    With the response of its function the ID is lost too. A function that answers FAILED may give another ID
+    than after a success: it is asked again, without the properties that it needs.
+    """
+    if has_answer:
+        asked = {"ServiceToken": request.properties["ServiceToken"]}
+        try:
+            return provider.create(replace(request, properties=asked))
+        except StackError as error:
+            if isinstance(error, ResourceFailedError):
+                return error.physical
     return Physical(f"{request.stack_name}-{request.logical_id}-{uuid4().hex[:12].upper()}")
 
 

@@ -61,6 +61,8 @@ def failing(when: When | None) -> Iterator[None]:
     yield
     if when == "after":
         raise StackError("Internal Failure: the change did not stabilize")
+    if when == "answers FAILED":
+        raise StackError("Received response status [FAILED] from custom resource. Message returned: None")
 
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}

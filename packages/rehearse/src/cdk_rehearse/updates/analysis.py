@@ -8,11 +8,20 @@ from functools import cached_property
 from typing import Any
 
 from ..endpoints.readings import Count, Peak, Reading
+from ..steps import Step
 from .recording import Moment
 from .report import Instances, RehearsedStep
 from .trial import Outcome
 
 CHANGES = ("create", "update", "replace", "delete")
+
+RESTORE = "undo this, or let an update replace what it took away"
+"""The fix of an event between two operations."""
+
+
+def since(number: int, step: Step) -> str:
+    """Return since when something is so: a step of the operation, or an event before it."""
+    return f"after {step.subject}" if step.action == "meanwhile" else f"from step {number} ({step}) on"
 
 
 @dataclass(frozen=True)

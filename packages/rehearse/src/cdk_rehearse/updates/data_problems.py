@@ -9,7 +9,7 @@ from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
 from ..endpoints.encrypted_data import DataReading, Use
-from .analysis import CHANGES, Sequence
+from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
 
 _CODE = "rehearse-data-loses-access"
@@ -96,7 +96,7 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
         number += moment.step.action in CHANGES
         for reading in moment.data:
             if reading.refusal and _place(reading) not in found:
-                found[_place(reading)] = _Loss(reading, f"from step {number} ({moment.step}) on")
+                found[_place(reading)] = _Loss(reading, since(number, moment.step))
     last = _refused(sequence.outcome.moments[-1]) if found else set()
     for place, loss in found.items():
         loss.lasts = place in last
@@ -118,6 +118,8 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
 
 def _fix(sequence: Sequence, reading: DataReading) -> str:
     use = reading.use
+    if reading.moment.action == "meanwhile":
+        return RESTORE
     is_of_key = reading.refusal.startswith("kms:")
     if not is_of_key or _has_kept_key(sequence, use) or use.data not in _OPTIONS:
         in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""

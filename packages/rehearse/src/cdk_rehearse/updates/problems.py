@@ -9,7 +9,7 @@ from dataclasses import replace
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.findings import Finding, Severity
 
-from .analysis import CHANGES, Sequence
+from .analysis import CHANGES, RESTORE, Sequence, since
 from .codes import CODES, refusal_of
 from .data_problems import data_problems
 from .replaced_data import replaced_data_problems
@@ -58,12 +58,13 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             if not reading.refusal or (reading.endpoint, reading.object) in known or place in seen:
                 continue
             seen.add(place)
-            since = when or f"from step {number} ({moment.step}) on"
+            start = when or since(number, moment.step)
             yield problem(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
-                f"{since}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
+                f"{start}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
                 "scales out or SageMaker replaces a host; instances that run keep serving",
+                RESTORE if moment.step.action == "meanwhile" else "",
             )
 
 

@@ -14,6 +14,7 @@ from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
 from .acknowledging import acknowledged, expect_codes
+from .event_kinds import counted, parsed
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
@@ -30,6 +31,7 @@ def rehearse(
     failures: Failures = "each",
     orders: int = 2,
     parameters: Mapping[str, str] | None = None,
+    meanwhile: Iterable[str] = (),
     acknowledge: Iterable[str] = (),
 ) -> Rehearsal:
     """Rehearse an update in a simulated account.
@@ -46,12 +48,15 @@ def rehearse(
             where AWS does not document what it does.
         parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
             stack, or the defaults of the template.
+        meanwhile: What happens in AWS after OLD and before NEW, each as ``KIND=SUBJECT``, for example
+            ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.event_kinds` has the kinds.
         acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
             logical ID, stack or endpoint that the report prints. Default: none.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
-        InvalidValueError: a stack, an argument or a code does not exist, or a parameter has no value.
+        InvalidValueError: a stack, an argument, a code or the subject of an event does not exist, or a
+            parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     if failures not in ("each", "none"):
@@ -62,7 +67,10 @@ def rehearse(
     expect_codes(known)
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
     before, after = _with_parameters(before, after, dict(parameters or {}))
-    return acknowledged(_asked(Request(before, after, dict(fleets or {}), failures, orders)), known)
+    events = tuple(meanwhile)
+    scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
+    request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
+    return acknowledged(_asked(request), known)
 
 
 def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:

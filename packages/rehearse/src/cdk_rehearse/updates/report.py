@@ -19,6 +19,8 @@ GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
 
 __all__ = ["GENERATED", "Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
 
+FailureEvent = Literal["fails", "answers FAILED", "reverts"]
+
 
 @dataclass(frozen=True)
 class RehearsedStep:
@@ -74,8 +76,9 @@ class Failure:
     Args:
         step: Number of the step.
         logical_id: Logical ID of the resource.
-        event: ``fails``, or ``reverts`` for an update of an endpoint after which SageMaker returns to the old
-            configuration without an error.
+        event: ``fails``; ``answers FAILED`` for a new custom resource whose function does so after its work;
+            or ``reverts`` for an update of an endpoint after which SageMaker returns to the old configuration
+            without an error.
         status: Status of the stack at the end.
         reason: Why the operation, or its rollback, failed.
         serving: What each endpoint serves at the end.
@@ -84,7 +87,7 @@ class Failure:
 
     step: int
     logical_id: str
-    event: Literal["fails", "reverts"]
+    event: FailureEvent
     status: str
     reason: str = ""
     serving: Mapping[str, str] = field(default_factory=dict)
@@ -156,6 +159,7 @@ class Rehearsal:
         unused_acknowledgements: Acknowledgements of the user that no error and no warning matches.
         construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
             write has none.
+        meanwhile: What happened between OLD and NEW, as ``meanwhile`` asked for.
     """
 
     status: Mapping[str, str]
@@ -174,6 +178,7 @@ class Rehearsal:
     acknowledged: tuple[Finding, ...] = ()
     unused_acknowledgements: tuple[str, ...] = ()
     construct_paths: Mapping[str, str] = field(default_factory=dict)
+    meanwhile: tuple[str, ...] = ()
 
     @property
     def errors(self) -> list[Finding]:

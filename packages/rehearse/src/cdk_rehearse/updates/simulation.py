@@ -9,17 +9,20 @@ from dataclasses import dataclass, replace
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Resource
-from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.errors import InvalidValueError, TemplateError
 from constructs_triton_core.findings import Finding, Severity
 
 from ..behaviour import CALM, Behaviour
+from ..providers import is_custom
 from ..providers.provider import without
+from ..steps import When
 from .analysis import Sequence
 from .callers import caller_problems, calls
 from .environments import by_environment, joined
+from .meanwhile import Meanwhile
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
-from .report import GENERATED, Failure, Operation, Rehearsal, RehearsedStep
+from .report import GENERATED, Failure, FailureEvent, Operation, Rehearsal, RehearsedStep
 from .trial import Outcome, Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
@@ -41,7 +44,7 @@ def simulate(request: Request) -> Rehearsal:
 
     The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first failure.
     """
-    parts, found = _with_fleets(by_environment(request)), list[Rehearsal]()
+    parts, found = _with_subjects(by_environment(request)), list[Rehearsal]()
     for each in parts.values():
         found.append(_rehearsed(each))
         if found[-1].reason:
@@ -49,21 +52,27 @@ def simulate(request: Request) -> Rehearsal:
     return joined(parts, found)
 
 
-def _with_fleets(parts: dict[str, Request]) -> dict[str, Request]:
-    """Give each environment the fleets that it has; raises ``InvalidValueError`` if none has one of them."""
-    fleets = next(iter(parts.values())).fleets
-    if len(parts) == 1 or not fleets:
+def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
+    """Give each environment the fleets and events that it has; raises ``InvalidValueError`` if none has one."""
+    whole = next(iter(parts.values()))
+    if len(parts) == 1 or not (whole.fleets or whole.meanwhile):
         return parts
     known: dict[str, str] = {}
+    unknown: dict[str, InvalidValueError] = {}
     chosen = {}
     for environment, part in parts.items():
-        with _Pass(replace(part, fleets={}), CALM)._prepared() as (trial, _):
-            present = trial.endpoints()
+        with _Pass(replace(part, fleets={}, meanwhile=()), CALM)._prepared() as meanwhile:
+            present = meanwhile.trial.endpoints()
+            refused = {each: meanwhile.refusal(each) for each in part.meanwhile}
         known |= present
-        named = {name.removesuffix(f" ({environment})"): count for name, count in fleets.items()}
+        events = tuple(each for each, error in refused.items() if error is None)
+        unknown |= {each: error for each, error in refused.items() if error is not None}
+        named = {name.removesuffix(f" ({environment})"): count for name, count in whole.fleets.items()}
         own = {name: named[name] for name in named if name in present or name in present.values()}
-        chosen[environment] = replace(part, fleets=own)
-    expect_known((name.partition(" (aws://")[0] for name in fleets), known)
+        chosen[environment] = replace(part, fleets=own, meanwhile=events)
+    expect_known((name.partition(" (aws://")[0] for name in whole.fleets), known)
+    for event in set(whole.meanwhile).difference(*(each.meanwhile for each in chosen.values())):
+        raise unknown[event]
     return chosen
 
 
@@ -130,10 +139,13 @@ class _Pass:
 
     def run(self) -> Rehearsal:
         old, new = self.request.old, self.request.new
-        with self._prepared() as (trial, before):
+        with self._prepared() as meanwhile:
+            trial = meanwhile.trial
             known = calls(trial.account)
-            calm = Sequence(trial.deploy(new, old), before)
+            outcome = trial.deploy(new, old)
             noticed = tuple(caller_problems(known, calls(trial.account)))
+            moments = (*meanwhile.moments, *outcome.moments)
+            calm = Sequence(replace(outcome, moments=moments), meanwhile.before)
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = _opaque(trial.account.not_simulated)
@@ -157,6 +169,7 @@ class _Pass:
                 *(() if deletion is None else deletion_problems(deletion)),
             ),
             construct_paths=construct_paths(old, new),
+            meanwhile=tuple(each.step.subject for each in meanwhile.moments),
         )
 
     def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
@@ -168,16 +181,15 @@ class _Pass:
         )
 
     @contextmanager
-    def _prepared(self) -> Iterator[tuple[Trial, Moment | None]]:
-        """A trial in which OLD is deployed and the fleets have their sizes, with the last moment of it."""
+    def _prepared(self) -> Iterator[Meanwhile]:
+        """A trial in which OLD is deployed, the fleets have their sizes and the events have happened."""
         request = self.request
         with opened([request.old, request.new], self.behaviour) as trial:
             outcome = trial.deploy(request.old, NONE)
             if not outcome.is_complete:
                 raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
             trial.set_fleets(request.fleets)
-            present = trial.look()
-            yield trial, present if present.serving else None
+            yield Meanwhile(trial, request)
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
         """Deploy OLD again, then NEW, and delete it."""
@@ -196,33 +208,42 @@ class _Pass:
         problems: list[Finding] = []
         if self.request.failures == "none":
             return failures, problems
-        waiting = list(self._events(steps))
+        waiting = list(_events(steps, answers=self.behaviour == CALM))
         while waiting:
-            with self._prepared() as (trial, before):
-                is_clean = True
+            with self._prepared() as meanwhile:
+                trial, usual, is_clean = meanwhile.trial, meanwhile.trial.account.behaviour, True
                 while waiting and is_clean:
-                    step, reverts = waiting.pop(0)
+                    step, event = waiting.pop(0)
                     trial.set_fleets(self.request.fleets)
-                    outcome = trial.deploy(
-                        self.request.new, self.request.old, self._failing(step, reverts=reverts)
-                    )
-                    sequence = Sequence(outcome, before)
-                    failures.append(_failure(step, sequence, reverts=reverts))
-                    find = revert_problems if reverts else failure_problems
+                    outcome = trial.deploy(self.request.new, self.request.old, _failing(usual, step, event))
+                    sequence = Sequence(outcome, meanwhile.last)
+                    failures.append(_failure(step, sequence, event))
+                    find = revert_problems if event == "reverts" else failure_problems
                     problems += find(sequence, step.logical_id)
-                    is_clean = outcome.restored and not reverts
+                    is_clean = outcome.restored and event != "reverts" and not meanwhile.moments
         return sorted(failures, key=lambda each: (each.step, each.event)), problems
 
-    def _events(self, steps: tuple[RehearsedStep, ...]) -> Iterator[tuple[RehearsedStep, bool]]:
-        """Each step that can fail, then each endpoint whose update can be reverted."""
-        changing = [each for each in steps if not each.is_cleanup]
-        yield from ((each, False) for each in changing)
-        yield from ((each, True) for each in changing if _is_update(each))
 
-    def _failing(self, step: RehearsedStep, *, reverts: bool) -> Behaviour:
-        if reverts:
-            return replace(self.behaviour, endpoint_update="reverts")
-        return replace(self.behaviour, failing={step.logical_id: "after"})
+def _events(
+    steps: tuple[RehearsedStep, ...], *, answers: bool
+) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
+    """Each step that can fail, then what can happen in place of a failure.
+
+    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID stays the
+    same, whether the response is lost or says FAILED.
+    """
+    changing = [each for each in steps if not each.is_cleanup]
+    yield from ((each, "fails") for each in changing)
+    created = [each for each in changing if each.action == "create" and answers]
+    yield from ((each, "answers FAILED") for each in created if is_custom(each.type))
+    yield from ((each, "reverts") for each in changing if _is_update(each))
+
+
+def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent) -> Behaviour:
+    if event == "reverts":
+        return replace(usual, endpoint_update="reverts")
+    when: When = "after" if event == "fails" else event
+    return replace(usual, failing={**usual.failing, step.logical_id: when})
 
 
 def _is_update(step: RehearsedStep) -> bool:
@@ -239,12 +260,12 @@ def _operation(outcome: Outcome) -> Operation:
     return Operation(outcome.last_status, outcome.reason, outcome.leftovers)
 
 
-def _failure(step: RehearsedStep, sequence: Sequence, *, reverts: bool) -> Failure:
+def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
     outcome = sequence.outcome
     return Failure(
         step.number,
         step.logical_id,
-        "reverts" if reverts else "fails",
+        event,
         outcome.last_status,
         outcome.reason,
         sequence.serving(_last(sequence)),

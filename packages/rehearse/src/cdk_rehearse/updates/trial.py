@@ -142,9 +142,9 @@ class Trial:
             self._published.add(version.directory)
             publish(Assembly(version.directory), self.account.api)
 
-    def look(self) -> Moment:
-        """Return the account as it is now."""
-        self._recorder.inspect(Step("end", "now"))
+    def look(self, moment: Step = Step("end", "now")) -> Moment:  # noqa: B008 - it cannot change
+        """Return the account as it is now, or at this moment."""
+        self._recorder.inspect(moment)
         return self._recorder.moments[-1]
 
     def set_fleets(self, fleets: Mapping[str, int]) -> None:

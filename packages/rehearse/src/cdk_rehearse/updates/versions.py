@@ -144,6 +144,7 @@ class Request:
         fleets: Instances of endpoints before the update, by name or logical ID.
         failures: Whether each step fails once.
         orders: 1 for a calm account, 2 for another order of independent resources too.
+        meanwhile: What happens between OLD and NEW, each as ``KIND=SUBJECT``.
     """
 
     old: Version
@@ -151,6 +152,7 @@ class Request:
     fleets: Mapping[str, int] = field(default_factory=dict)
     failures: Failures = "each"
     orders: int = 1
+    meanwhile: tuple[str, ...] = ()
 
 
 def read_version(source: str | os.PathLike[str] | Template | Version | None) -> Version:

@@ -16,6 +16,7 @@ from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
 from ...replacement import replaced, wrapped
 from ..fleets import Fleets, refusing
+from ..instance_pools import has_capacity
 from .capacity import Copy, fit, largest_fleet
 from .component import Component, Operation, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model
@@ -201,10 +202,13 @@ class InferenceComponents:
         _, config = self._endpoint(component.endpoint_name)
         variant = variant_without_model(config, component.variant_name)
         others = [each for each in self.of_endpoint(component.endpoint_name) if each is not component]
-        copies = [Copy.of(specifications(component.body)[0])] * count
-        for each in others:
-            copies += [Copy.of(specifications(each.body)[0])] * each.copies
-        return fit(copies, instance_types_of(variant)[0], largest_fleet(variant))
+        of_others = [Copy.of(specifications(each.body)[0]) for each in others for _ in range(each.copies)]
+        own, kind = Copy.of(specifications(component.body)[0]), instance_types_of(variant)[0]
+        instances = largest_fleet(variant)
+        if not has_capacity(self.fleets.api.behaviour, variant):  # those that run, and no more
+            present, initial = [*of_others, *[own] * component.copies], int(variant["InitialInstanceCount"])
+            instances = next((n for n in range(initial, instances) if fit(present, kind, n)), instances)
+        return fit([*of_others, *[own] * count], kind, instances)
 
     # What the operations look at.
 
