@@ -53,6 +53,8 @@ def test_stacks_come_after_those_that_they_depend_on(tmp_path: Path) -> None:
         api={}, data={}, net={},
     )  # fmt: skip
     assert assembly.stacks() == ["Net", "Data", "Api"]
+    assert assembly.needed_environments("Api") == {"aws://111122223333/eu-west-1"}
+    assert assembly.needed_environments("Net") == frozenset()
     found = list(assembly.all_stacks())
     assert [each.name for each in found] == ["Net", "prod-data", "Api"]
     assert found[1].names == {"prod-data", "Data"}
