@@ -200,7 +200,9 @@ def main(arguments: list[str] | None = None) -> None:
     with TemporaryDirectory(prefix="release-") as folder:
         assemblies = synthesize(sources, Path(folder))
         apps = {name: record_of(Assembly(assemblies / name), app) for name, app in apps_of(sources).items()}
-    record = {"release": given.release, "edited": {}, "apps": apps}
+    earlier = json.loads(RECORD.read_text(encoding="utf-8"))
+    edited = earlier["edited"] if earlier["release"] == given.release else {}
+    record = {"release": given.release, "edited": edited, "apps": apps}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"recorded {len(digests)} functions and {len(apps)} apps")
 

@@ -164,7 +164,7 @@ def test_open_points_are_in_the_list_of_the_owner() -> None:
 
 
 def test_earlier_release_must_be_recorded(tmp_path: Path) -> None:
-    """A release whose functions nobody recorded could not be rehearsed as OLD."""
+    """Without its functions, a release could not be rehearsed as OLD."""
     project = copy_to(tmp_path)
     path = project / "CHANGELOG.md"
     path.write_text(path.read_text() + "\n## 0.0.9 (2026-10-01)\n")

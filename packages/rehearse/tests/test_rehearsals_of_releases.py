@@ -1,4 +1,4 @@
-"""Rehearsals whose OLD was made by another version of the construct library."""
+"""Rehearsals whose OLD comes from another version of the construct library."""
 
 from __future__ import annotations
 
