@@ -10,7 +10,7 @@ from .bases import ROOT, allow, arn, document, ref, resource
 from .mutant import Body
 
 _CODE = {"ZipFile": "exports.handler = async () => {}"}
-_ALARM = {
+_ALARM: dict[str, Any] = {
     "Namespace": "AWS/SQS",
     "MetricName": "ApproximateAgeOfOldestMessage",
     "Statistic": "Maximum",
@@ -43,7 +43,11 @@ ADDED: dict[str, dict[str, Any]] = {
     "bucket": {"AddedBucket": resource("AWS::S3::Bucket")},
     "key and alias": {
         "AddedKey": _KEY,
-        "AddedAlias": resource("AWS::KMS::Alias", AliasName="alias/added", TargetKeyId=ref("AddedKey")),
+        "AddedAlias": resource(
+            "AWS::KMS::Alias",
+            AliasName={"Fn::Sub": "alias/${AWS::StackName}-added"},
+            TargetKeyId=ref("AddedKey"),
+        ),
     },
     "log group and metric filter": {
         "AddedLogs": resource("AWS::Logs::LogGroup", RetentionInDays=7),

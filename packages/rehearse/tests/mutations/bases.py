@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.template import references
 from shared_endpoint import IMAGE, TRUST, Resources, scaled, shared, trust
+
+from constructs_triton_core.cloud_assembly.template import references
 
 from .mutant import PLATFORM
 from .removal import without

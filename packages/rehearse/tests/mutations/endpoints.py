@@ -13,50 +13,40 @@ from typing import Any
 from shared_endpoint import Resources, component
 
 from . import bases
-from .bases import resource
-from .mutant import COLLISION, PLATFORM, READERS, UPDATE_FAILS, Mutant, Verdict, template
+from .bases import ref, resource
+from .mutant import COLLISION, PLATFORM, READERS, UPDATE_FAILS, Mutant, Rule, template
 
 STOPS = ("rehearse-serving-stops", "rehearse-endpoint-replaced")
-Edit = Callable[[Resources], Resources | None]
+Edit = Callable[[Resources], None]
 
 
 def endpoint_edits() -> Iterator[Mutant]:
     """The edits of each base."""
     for base in (bases.local, bases.queue, bases.many, bases.components):
         for name, (edit, codes, source) in _WRONG.items():
-            named = (
-                (UPDATE_FAILS,) if base is bases.components and codes == STOPS else ()
-            )  # not settled for components
-            yield from _mutant(
-                "endpoint", f"{base.__name__}: {name}", base, edit, "wrong", source, (*codes, *named)
-            )
+            # What another endpoint name of a component does is not settled, only that it does no good.
+            also = (UPDATE_FAILS,) if base is bases.components and codes == STOPS else ()
+            place = f"{base.__name__}: {name}"
+            yield from _mutant("endpoint", place, base, edit, Rule("wrong", source, (*codes, *also)))
         for name, (edit, source) in _HARMLESS.items():
-            yield from _mutant(
-                "endpoint, no harm", f"{base.__name__}: {name}", base, edit, "harmless", source
-            )
-    for name, (edit, codes, source) in _SCALED.items():
-        yield from _mutant("scaling", name, bases.local, edit, "wrong", source, codes)
-    for name, (edit, codes, source) in _SHARED.items():
-        yield from _mutant("component", name, bases.components, edit, "wrong", source, codes)
-    for name, (edit, codes, source) in _NETWORKS.items():
-        yield from _mutant("network", name, bases.network, edit, "wrong", source, codes)
+            place = f"{base.__name__}: {name}"
+            yield from _mutant("endpoint, no harm", place, base, edit, Rule("harmless", source))
+    for kind, base, edits in (
+        ("scaling", bases.local, _SCALED),
+        ("component", bases.components, _SHARED),
+        ("network", bases.network, _NETWORKS),
+    ):
+        for name, (edit, codes, source) in edits.items():
+            yield from _mutant(kind, name, base, edit, Rule("wrong", source, codes))
     yield from _between_stacks()
 
 
-def _mutant(
-    kind: str,
-    name: str,
-    base: Callable[[], Resources],
-    edit: Edit,
-    verdict: Verdict,
-    source: str,
-    codes: tuple[str, ...] = (),
-) -> Iterator[Mutant]:
+def _mutant(kind: str, name: str, base: Callable[[], Resources], edit: Edit, rule: Rule) -> Iterator[Mutant]:
     """The edit as a mutant, if the base has what is edited."""
     old, new = base(), base()
     edit(new)
     if new != old:
-        yield Mutant(kind, name, {"S": template(old)}, {"S": template(new)}, verdict, source, codes)
+        yield Mutant(kind, name, {"S": template(old)}, {"S": template(new)}, *rule)
 
 
 def _properties(resources: Resources, name: str) -> dict[str, Any]:
@@ -331,8 +321,10 @@ def _second_route(resources: Resources) -> None:
 
 def _second_gateway(resources: Resources) -> None:
     resources["GatewayB"] = resource("AWS::EC2::InternetGateway")
-    attached = {"VpcId": {"Ref": "Vpc"}, "InternetGatewayId": {"Ref": "GatewayB"}}
-    resources["AttachmentB"] = resource("AWS::EC2::VPCGatewayAttachment", **attached)
+    attachment = resource(
+        "AWS::EC2::VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("GatewayB")
+    )
+    resources["AttachmentB"] = attachment
 
 
 _EC2 = "EC2 API reference"

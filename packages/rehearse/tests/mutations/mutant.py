@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cdk_rehearse.errors import TemplateError
 from cdk_rehearse.updates.report import Rehearsal
@@ -30,6 +30,14 @@ READERS = ("rehearse-reader-loses-access", UPDATE_FAILS)
 DATA = ("rehearse-data-loses-access", *READERS)
 INVALID = "invalid template"
 """In place of a code: the rehearsal does not begin, because NEW is no template that CloudFormation takes."""
+
+
+class Rule(NamedTuple):
+    """What AWS does with an edit, its source, and the problems of which one must be reported."""
+
+    verdict: Verdict
+    source: str
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from cdk_rehearse.services.resource_schemas import resource_schema
 from .mutant import COLLISION, Mutant, template
 from .named import BESIDE, SIMULATED, named
 
-_EXISTS = "CloudFormation creates the new resource before it deletes the old one in the cleanup, and the name is taken"
+_EXISTS = "the new resource is created before the cleanup deletes the old one, so the name is taken"
 _LATER = "the stack that has the name is deployed first and deletes it, so that the name is free"
 OPAQUE = (
     "AWS::ApiGateway::DomainName",
@@ -65,18 +65,18 @@ def named_types() -> dict[str, str]:
 
 def moved_names() -> Iterator[Mutant]:
     """Each named type under another logical ID, and in a stack that is deployed before or after."""
-    for type, name_property in named_types().items():
-        resource, beside = named(type, name_property)
+    for kind_of, name_property in named_types().items():
+        resource, beside = named(kind_of, name_property)
         old = {"S": template({**beside, "Old": resource})}
-        kind, source = "name: another logical ID", f"{_EXISTS} ({type}.{name_property})"
+        kind, source = "name: another logical ID", f"{_EXISTS} ({kind_of}.{name_property})"
         yield Mutant(
-            kind, type, old, {"S": template({**beside, "New": resource})}, "wrong", source, (COLLISION,)
+            kind, kind_of, old, {"S": template({**beside, "New": resource})}, "wrong", source, (COLLISION,)
         )
-        yield from _to_another_stack(type, resource, beside)
-    for type, name_property in NOT_UNIQUE.items():
-        resource, _ = named(type, name_property)
+        yield from _to_another_stack(kind_of, resource, beside)
+    for kind_of, name_property in NOT_UNIQUE.items():
+        resource, _ = named(kind_of, name_property)
         old, new = ({"S": template({name: resource})} for name in ("Old", "New"))
-        yield Mutant("name: may be used twice", type, old, new, "harmless", "the name is not unique")
+        yield Mutant("name: may be used twice", kind_of, old, new, "harmless", "the name is not unique")
 
 
 def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]:

@@ -1,13 +1,12 @@
 """Edits that CloudFormation refuses whatever the type of the resource is, and neighbours that it takes.
 
-Sources: CloudFormation user guide, "Update behaviors of stack resources", "AWS CloudFormation quotas", "Outputs",
-"Parameters", "Template anatomy"; the schemas of the resource types (required, read-only and create-only
-properties).
+Sources: CloudFormation user guide, "Update behaviors of stack resources", "AWS CloudFormation quotas",
+"Outputs", "Parameters", "Template anatomy"; the schemas of the resource types (required,
+read-only and create-only properties).
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +23,8 @@ _TOPIC = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "one"}}
 
 
 def changed_types() -> Iterator[Mutant]:
-    """A logical ID that gets another type; each type of the sample once as the old and once as the new one."""
-    types = [each for each in (*OPAQUE, "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SSM::Parameter")][::2]
+    """A logical ID that gets another type; each type of the sample is once the old and once the new one."""
+    types = (*OPAQUE, "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SSM::Parameter")[::2]
     source = "CloudFormation does not permit the type of a resource to change"
     for before, after in zip(types, [*types[1:], types[0]], strict=True):
         old, new = (named(each, str(named_types()[each]))[0] for each in (before, after))
@@ -34,19 +33,17 @@ def changed_types() -> Iterator[Mutant]:
 
 
 def replacements() -> Iterator[Mutant]:
-    """A change of a property that can only be set at creation; with a fixed name, CloudFormation refuses it."""
-    for type, name_property in named_types().items():
-        it, beside = named(type, name_property)
-        for name, values in _create_only(type, name_property, it["Properties"]):
-            versions = []
-            for value in values:
-                changed = copy.deepcopy(it)
-                changed["Properties"][name] = value
-                versions.append({"S": template({**beside, "It": changed})})
-            source = f"{name} is create-only, and the name is taken while the old resource exists"
-            yield Mutant(
-                "named resource replaced", f"{type}.{name}", *versions, "wrong", source, (COLLISION,)
+    """A change of a create-only property of a resource with a fixed name."""
+    for kind_of, name_property in named_types().items():
+        it, beside = named(kind_of, name_property)
+        for name, (before, after) in _create_only(kind_of, name_property, it["Properties"]):
+            old, new = (
+                {"S": template({**beside, "It": {**it, "Properties": {**it["Properties"], name: value}}})}
+                for value in (before, after)
             )
+            source = f"{name} is create-only, and the name is taken while the old resource exists"
+            place = f"{kind_of}.{name}"
+            yield Mutant("named resource replaced", place, old, new, "wrong", source, (COLLISION,))
             break
 
 
@@ -147,33 +144,20 @@ def _quota(name: str, verdict: Any, resources: Any, **sections: Any) -> Mutant:
 
 
 def invalid_properties() -> Iterator[Mutant]:
-    """A required property removed, an unknown one added, a read-only one set; for each type of the base templates."""
+    """For each type of a base: a required property removed, an unknown one added, a read-only one set."""
     old = queue()
-    seen = set()
-    for logical_id, declared in old.items():
-        type, schema = declared["Type"], resource_schema(declared["Type"])
-        if type in seen:
-            continue
-        seen.add(type)
-        edits: dict[str, dict[str, Any]] = {"unknown property": {**declared["Properties"], "Unknwon": "x"}}
+    by_type = {each["Type"]: (name, each["Properties"]) for name, each in old.items()}
+    for kind_of, (logical_id, properties) in by_type.items():
+        schema = resource_schema(kind_of)
+        edits: dict[str, dict[str, Any]] = {"unknown property": {**properties, "Unknwon": "x"}}
         for name in schema.body.get("required", ())[:1]:
-            edits[f"without {name}"] = {
-                key: each for key, each in declared["Properties"].items() if key != name
-            }
+            edits[f"without {name}"] = {key: each for key, each in properties.items() if key != name}
         for name in sorted(schema.read_only)[:1]:
-            edits[f"read-only {name}"] = {**declared["Properties"], name: "x"}
-        for edit, properties in edits.items():
-            new = {"S": template({**old, logical_id: {**declared, "Properties": properties}})}
-            source = "the schema of the type"
-            yield Mutant(
-                "property refused by the schema",
-                f"{type}: {edit}",
-                {"S": template(old)},
-                new,
-                "wrong",
-                source,
-                REFUSED,
-            )
+            edits[f"read-only {name}"] = {**properties, name: "x"}
+        for edit, edited in edits.items():
+            stacks = {"S": template(old)}, {"S": template({**old, logical_id: resource(kind_of, **edited)})}
+            place, source = f"{kind_of}: {edit}", "the schema of the type"
+            yield Mutant("property refused by the schema", place, *stacks, "wrong", source, REFUSED)
 
 
 def invalid_templates() -> Iterator[Mutant]:

@@ -1,7 +1,6 @@
 """Each reference between two resources of the base templates removed, and each resource that connects others.
 
-What is removed is the smallest part of the template that the schema does not require: a property, an item of a
-list, or a statement of a policy. The verdict follows from the place of the reference alone: :data:`RULES` has
+The verdict follows from the place of the reference alone: :data:`RULES` has
 a rule for each place, with its source.
 """
 
@@ -9,24 +8,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from cdk_rehearse.services.resource_schemas import resource_schema
 from shared_endpoint import Resources
 
+from cdk_rehearse.services.resource_schemas import resource_schema
+
 from . import bases
-from .mutant import DATA, READERS, UPDATE_FAILS, Mutant, Verdict, template
+from .mutant import DATA, READERS, UPDATE_FAILS, Mutant, Rule, template
 from .refusals import REFUSED
-from .removal import Path, remove, removable, without
-
-
-class Rule(NamedTuple):
-    """What AWS does when a reference is removed."""
-
-    verdict: Verdict
-    source: str
-    codes: tuple[str, ...] = ()
-
+from .removal import Path, removable, remove, without
 
 _REQUIRED = Rule("wrong", "the schema of the type requires the property", REFUSED)
 _ORDER = Rule("harmless", "CloudFormation changes no resource when only DependsOn changes")

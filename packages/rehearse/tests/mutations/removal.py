@@ -9,9 +9,10 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shared_endpoint import Resources
+
 from cdk_rehearse.services.resource_schemas import resource_schema
 from constructs_triton_core.cloud_assembly.template import references
-from shared_endpoint import Resources
 
 Path = tuple[str | int, ...]
 

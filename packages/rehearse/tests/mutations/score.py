@@ -64,4 +64,5 @@ def _named(each: Judged) -> dict[str, str]:
 def score(recorded: dict[str, Any]) -> float:
     """The share of the wrong edits that are found."""
     wrong = [each for each in recorded["kinds"] if each["verdict"] == "wrong"]
-    return float(sum(each["right"] for each in wrong)) / sum(each["edits"] for each in wrong)
+    right, edits = (sum(int(each[name]) for each in wrong) for name in ("right", "edits"))
+    return right / edits
