@@ -1,0 +1,1 @@
+"""Generated edits of templates, with what AWS does for each, to judge a rehearsal by."""

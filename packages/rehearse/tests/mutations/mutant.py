@@ -1,0 +1,131 @@
+"""A generated edit: two versions of templates, and what AWS does with the second."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from cdk_rehearse.errors import TemplateError
+from cdk_rehearse.updates.report import Rehearsal
+from cdk_rehearse.updates.simulation import simulate
+from cdk_rehearse.updates.versions import NONE, Request, StackVersion, Version
+from constructs_triton_core.cloud_assembly.template import Template
+
+Body = dict[str, Any]
+"""A template as JSON."""
+Stacks = Mapping[str, Body]
+"""Templates by the name of their stack, in the order of deployment."""
+Verdict = Literal["wrong", "harmless", "not simulated"]
+
+PLATFORM = "acme-platform"
+"""A bucket that exists before the stacks, with archives; a template may still set its policy."""
+ARCHIVES = ("one.tar.gz", "two.tar.gz")
+UPDATE_FAILS = "rehearse-update-fails"
+COLLISION = "rehearse-name-collision"
+READERS = ("rehearse-reader-loses-access", UPDATE_FAILS)
+DATA = ("rehearse-data-loses-access", *READERS)
+INVALID = "invalid template"
+"""In place of a code: the rehearsal does not begin, because NEW is no template that CloudFormation takes."""
+
+
+class Rule(NamedTuple):
+    """What AWS does with an edit, its source, and the problems of which one must be reported."""
+
+    verdict: Verdict
+    source: str
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit.
+
+    Args:
+        kind: The family of edits, a row of the table.
+        name: What is edited, and how.
+        old: The deployed stacks; ``None`` before the first deployment.
+        new: The edited stacks.
+        verdict: ``wrong`` if AWS refuses it or something that the endpoint needs is lost, ``harmless`` if AWS
+            carries it out and nothing is lost, ``not simulated`` if a rehearsal makes no statement about it.
+        source: The rule behind the verdict; for ``not simulated``, what the rehearsal does not know.
+        codes: Of these problems, at least one must be reported. Default: any.
+        orders: Orders of independent resources to try.
+    """
+
+    kind: str
+    name: str
+    old: Stacks | None
+    new: Stacks
+    verdict: Verdict
+    source: str
+    codes: tuple[str, ...] = ()
+    orders: int = 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A mutant, and the codes of what was reported; ``detail`` is the text."""
+
+    mutant: Mutant
+    codes: tuple[str, ...]
+    detail: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether a wrong edit was reported, and a harmless one was not."""
+        if self.mutant.verdict == "harmless":
+            return not self.codes
+        wanted = set(self.mutant.codes)
+        return bool(wanted & set(self.codes) if wanted else self.codes)
+
+
+def judge(mutant: Mutant, assets: Path) -> Judged:
+    """Rehearse a mutant without failures; ``assets`` is an empty folder, or one of :func:`write_assets`."""
+    versions = [NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)]
+    try:
+        found = simulate(Request(versions[0], versions[1], {}, "none", mutant.orders))
+    except TemplateError as error:
+        if str(error).startswith("OLD"):
+            raise AssertionError(f"{mutant.kind} {mutant.name}: {error}") from None
+        return Judged(mutant, (INVALID,), str(error))
+    return Judged(mutant, tuple(sorted({each.code for each in found.problems})), _detail(found))
+
+
+def _detail(found: Rehearsal) -> str:
+    return "; ".join(f"{each.code} {each.path}: {each.message}" for each in found.problems) or (
+        f"{dict(found.status)} {found.reason} {len(found.steps)} steps"
+    )
+
+
+def _version(stacks: Stacks, assets: Path) -> Version:
+    return Version(
+        tuple(
+            StackVersion(name, Template(body), write_assets(assets), names=frozenset({name}))
+            for name, body in stacks.items()
+        )
+    )
+
+
+@cache
+def write_assets(folder: Path) -> Path:
+    """Write a cloud assembly without stacks, whose assets are the archives."""
+    files = {}
+    for name in ARCHIVES:
+        (folder / name).write_bytes(name.encode())
+        destination = {"current": {"bucketName": PLATFORM, "objectKey": f"models/{name}"}}
+        files[name] = {"source": {"path": name, "packaging": "file"}, "destinations": destination}
+    (folder / "S.assets.json").write_text(json.dumps({"version": "1", "files": files}))
+    assets = {"type": "cdk:asset-manifest", "properties": {"file": "S.assets.json"}}
+    (folder / "manifest.json").write_text(
+        json.dumps({"version": "36.0.0", "artifacts": {"S.assets": assets}})
+    )
+    return folder
+
+
+def template(resources: Mapping[str, Any], **sections: Any) -> Body:
+    """A template with these resources and further sections."""
+    return {"Resources": dict(resources), **sections}

@@ -1,0 +1,96 @@
+"""Edits of names: each type with a name, declared under another logical ID or in another stack."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from cdk_rehearse.providers.provider import Provider
+from cdk_rehearse.services.resource_schemas import resource_schema
+
+from .mutant import COLLISION, Mutant, template
+from .named import BESIDE, SIMULATED, named
+
+_EXISTS = "the new resource is created before the cleanup deletes the old one, so the name is taken"
+_LATER = "the stack that has the name is deployed first and deletes it, so that the name is free"
+OPAQUE = (
+    "AWS::ApiGateway::DomainName",
+    "AWS::Athena::WorkGroup",
+    "AWS::Backup::BackupVault",
+    "AWS::CodeDeploy::Application",
+    "AWS::Config::ConfigRule",
+    "AWS::DAX::SubnetGroup",
+    "AWS::DynamoDB::GlobalTable",
+    "AWS::DynamoDB::Table",
+    "AWS::EC2::KeyPair",
+    "AWS::ECS::CapacityProvider",
+    "AWS::ECS::Cluster",
+    "AWS::EKS::Cluster",
+    "AWS::ElastiCache::SubnetGroup",
+    "AWS::Events::Archive",
+    "AWS::Events::Connection",
+    "AWS::Events::EventBus",
+    "AWS::Glue::Job",
+    "AWS::IAM::Group",
+    "AWS::IAM::InstanceProfile",
+    "AWS::IAM::User",
+    "AWS::Kinesis::Stream",
+    "AWS::KinesisFirehose::DeliveryStream",
+    "AWS::Pipes::Pipe",
+    "AWS::RDS::DBSubnetGroup",
+    "AWS::SSM::Document",
+    "AWS::Scheduler::ScheduleGroup",
+    "AWS::Synthetics::Canary",
+)
+"""Types without a provider, whose name is their primary identifier."""
+DERIVED = {
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": "Name",
+    "AWS::ElasticLoadBalancingV2::TargetGroup": "Name",
+    "AWS::Events::Rule": "Name",
+    "AWS::SQS::Queue": "QueueName",
+    "AWS::SecretsManager::Secret": "Name",
+}
+"""Types whose generated identifier contains the name, which is unique in an account and Region."""
+NOT_UNIQUE = {"AWS::Cognito::UserPool": "UserPoolName", "AWS::ApiGateway::RestApi": "Name"}
+"""Types of which several resources may have one name."""
+
+
+def named_types() -> dict[str, str]:
+    """The types of the edits with the property that contains the name."""
+    simulated = {name: each.name_property for name, each in Provider.by_type.items() if each.name_property}
+    opaque = {each: str(resource_schema(each).name_property) for each in OPAQUE}
+    return {**simulated, "AWS::KMS::Alias": "AliasName", **opaque, **DERIVED}
+
+
+def moved_names() -> Iterator[Mutant]:
+    """Each named type under another logical ID, and in a stack that is deployed before or after."""
+    for kind_of, name_property in named_types().items():
+        resource, beside = named(kind_of, name_property)
+        old = {"S": template({**beside, "Old": resource})}
+        kind, source = "name: another logical ID", f"{_EXISTS} ({kind_of}.{name_property})"
+        yield Mutant(
+            kind, kind_of, old, {"S": template({**beside, "New": resource})}, "wrong", source, (COLLISION,)
+        )
+        yield from _to_another_stack(kind_of, resource, beside)
+    for kind_of, name_property in NOT_UNIQUE.items():
+        resource, _ = named(kind_of, name_property)
+        old, new = ({"S": template({name: resource})} for name in ("Old", "New"))
+        yield Mutant("name: may be used twice", kind_of, old, new, "harmless", "the name is not unique")
+
+
+def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]:
+    if type.startswith("AWS::SageMaker::") and type in SIMULATED:
+        return  # the endpoint stops serving meanwhile; see the edits of endpoints
+    others = copy.deepcopy(beside)
+    with_it, without = template({**beside, "Old": resource}), template(beside or {"Topic": BESIDE["Topic"]})
+    moved = template({**others, "New": resource})
+    kind = "name: another stack"
+    before = {"T": moved, "S": without}
+    yield Mutant(kind, f"{type}, deployed before", {"S": with_it}, before, "wrong", _EXISTS, (COLLISION,))
+    after = {"S": without, "T": moved}
+    kept = {"S": template({**beside, "Old": {**resource, "DeletionPolicy": "Retain"}})}
+    yield Mutant(
+        kind, f"{type}, retained", kept, after, "wrong", "a retained resource has the name", (COLLISION,)
+    )
+    yield Mutant("name: free again", f"{type}, deployed after", {"S": with_it}, after, "harmless", _LATER)
