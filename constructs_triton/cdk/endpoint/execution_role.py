@@ -23,8 +23,8 @@ from constructs_triton.cdk.permissions.role_permissions import (
     removed_if_too_large,
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
-from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
+from constructs_triton_core.findings import Finding, Severity
 
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 _COMPONENTS = "/aws/sagemaker/InferenceComponents"

@@ -15,12 +15,12 @@ from constructs import Construct
 
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.facts.execution_role import PULL_ACTIONS
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts import images
-from constructs_triton_core.facts.execution_role import PULL_ACTIONS
 
 _LATEST = "latest"
 

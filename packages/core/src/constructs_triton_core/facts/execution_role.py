@@ -15,8 +15,5 @@ NETWORK_ACTIONS = (
     *("ec2:DeleteNetworkInterfacePermission", "ec2:DescribeDhcpOptions", "ec2:DescribeNetworkInterfaces"),
     *("ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs"),
 )
-"""To attach containers to a VPC. AWS lists them without a resource, and for a model all are required.
-
-Source: SageMaker developer guide, "Give batch transform jobs access to resources in your Amazon VPC", on the
-execution role of CreateModel.
-"""
+"""To attach containers to a VPC. AWS lists them without a resource, and the role of a model needs all of them
+(SageMaker developer guide, "Give batch transform jobs access to resources in your Amazon VPC")."""

@@ -48,9 +48,7 @@ def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -
     return value
 
 
-def pair_argument(
-    form: str, example: str, read_value: Callable[[str], Any] = str
-) -> Callable[[str], tuple[str, Any]]:
+def pair_argument(form: str, example: str, value_type: Any = str) -> Callable[[str], tuple[str, Any]]:
     """Return what reads a string and a value with an equals sign between them, such as NAME=PATH."""
 
     def read(text: str) -> tuple[str, Any]:
@@ -59,7 +57,7 @@ def pair_argument(
             raise argparse.ArgumentTypeError(
                 f"must have the form {form}, got {text!r}; write for example {example}"
             )
-        return name, read_value(value)
+        return name, value_type(value)
 
     return read
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any
 
@@ -63,11 +64,14 @@ def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> 
 
 
 def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
-    """The environments, first those that need the fewest others."""
+    """The environments, each after those that it needs; in a circle, first those that need the fewest."""
     needed: dict[str, set[str]] = {each.environment: set() for each in stacks}
     for each in stacks:
-        needed[each.environment] |= each.needs - {each.environment}
-    return sorted(needed, key=lambda each: len(needed[each]))
+        needed[each.environment] |= each.needs & needed.keys() - {each.environment}
+    try:
+        return list(TopologicalSorter(needed).static_order())
+    except CycleError:
+        return sorted(needed, key=lambda each: len(needed[each]))
 
 
 def _imported(version: Version, other: Version) -> dict[Place, str]:

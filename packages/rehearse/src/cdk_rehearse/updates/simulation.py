@@ -53,7 +53,7 @@ def simulate(request: Request) -> Rehearsal:
 
 
 def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
-    """Give each environment the fleets and events that it has; raises ``InvalidValueError`` if none has one."""
+    """Give each environment the fleets and events that it has; ``InvalidValueError`` if none has one."""
     whole = next(iter(parts.values()))
     if len(parts) == 1 or not (whole.fleets or whole.meanwhile):
         return parts

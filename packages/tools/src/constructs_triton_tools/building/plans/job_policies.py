@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from constructs_triton_tools.building.plans.job_request import JobSettings
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS, PULL_ACTIONS
+from constructs_triton_tools.building.plans.job_request import JobSettings
 
 PolicyKind = Literal["job", "caller"]
 
