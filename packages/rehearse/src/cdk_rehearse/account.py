@@ -35,10 +35,12 @@ from .providers.storage import location
 from .replacement import environment
 from .services import moto_requests
 from .services.service_api import ServiceApi, client
+from .stacks import server
+from .stacks.cloudformation_api import CloudFormationApi
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
-from .stacks.server import CloudFormationServer, stop_server
+from .stacks.server import stop_server
 from .stacks.stack import Stack, Stacks
 
 REGION = "us-east-1"
@@ -94,10 +96,7 @@ class SimulatedAccount:
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
                 cleanup.enter_context(patch)
-            self.server = cleanup.enter_context(
-                CloudFormationServer(self.stacks, self.deployer, self.answers)
-            )
-            self.functions.endpoint_urls["AWS_ENDPOINT_URL_CLOUDFORMATION"] = self.server.url
+            cleanup.callback(self.cloudformation.wait)
             self._exit = cleanup.pop_all()
         return self
 
@@ -109,7 +108,7 @@ class SimulatedAccount:
     def _assemble(self) -> None:
         self.access = Access(self.api)
         self.functions = Functions(self.api, self.access)
-        self.answers = Answers(self.functions.are_idle)
+        self.answers = Answers(self.functions.are_idle, self.endpoint_url)
         self.stacks = Stacks(self.api)
         self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
@@ -122,10 +121,12 @@ class SimulatedAccount:
         self.deployer = Deployer(
             self.stacks, providers, inspect=self.fleets.inspect, begin_cleanup=self.fleets.begin_cleanup
         )
+        self.cloudformation = CloudFormationApi(self.stacks, self.deployer)
         providers.others[NestedStack.type] = NestedStack(self.deployer)
 
     def _patches(self) -> list[Any]:
         return [
+            *server.patches(self.cloudformation, self.answers),
             *moto_requests.patches(),
             *self.access.patches(),
             *self.functions.patches(),
@@ -161,7 +162,7 @@ class SimulatedAccount:
 
     @property
     def endpoint_url(self) -> str:
-        """The URL of all services but CloudFormation."""
+        """The URL of all services."""
         return self.api.endpoint_url
 
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
@@ -171,12 +172,9 @@ class SimulatedAccount:
             service: Name of the service, as in ``boto3.client``.
             credentials: Credentials of a role. Default: those of the administrator, who may do everything.
         """
-        url = self.server.url if service == "cloudformation" else self.endpoint_url
-        if credentials is not None:
-            return client(service, url, self.api.region, credentials.as_arguments())
-        if service == "cloudformation":
-            return client(service, url, self.api.region)
-        return self.api.client(service)
+        if credentials is None:
+            return self.api.client(service)
+        return client(service, self.endpoint_url, self.api.region, credentials.as_arguments())
 
     def stack(self, name: str) -> Stack:
         """Return the current state of a stack.
@@ -262,7 +260,6 @@ class SimulatedAccount:
             "AWS_ENDPOINT_URL": self.endpoint_url,
             # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
-            "AWS_ENDPOINT_URL_CLOUDFORMATION": self.server.url,
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_REGION": self.api.region,

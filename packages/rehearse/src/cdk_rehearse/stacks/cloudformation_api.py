@@ -18,7 +18,6 @@ from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
 from .engine import template_at
 from .imports import identifiers, import_resources, imported
-from .query_protocol import encode_time
 from .stack import Stack, Stacks
 
 _Request = dict[str, Any]
@@ -36,13 +35,12 @@ class CloudFormationApi:
         self._stacks = stacks
         self._deployer = deployer
         self._change_sets: list[ChangeSet] = []
-        self.threads: list[threading.Thread] = []
+        self._operations: list[threading.Thread] = []
 
-    def answer(self, request: _Request) -> _Answer:
-        """Execute ``request["Action"]``; raises ``ApiError`` if it is refused."""
-        action = request.get("Action", "")
+    def answer(self, action: str, request: _Request) -> _Answer:
+        """Execute an action; raises ``ApiError`` if it is refused."""
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
-        if not action[:1].isupper() or method is None:
+        if method is None:
             raise ApiError("InvalidAction", f"the action {action} is not simulated")
         if not _STACK_NAME.fullmatch(name := request.get("StackName", "any")):
             raise ApiError("ValidationError", f"stackName {name!r} must match {_STACK_NAME.pattern}")
@@ -83,7 +81,7 @@ class CloudFormationApi:
                 "ResourceType": event.type,
                 "ResourceStatus": event.status,
                 "ResourceStatusReason": event.reason or None,
-                "Timestamp": encode_time(event.timestamp),
+                "Timestamp": event.timestamp,
             }
             for event in reversed(stack.events)
         ]
@@ -100,7 +98,7 @@ class CloudFormationApi:
         if self._stacks.find(name) is not None:
             raise ApiError("AlreadyExistsException", f"Stack [{name}] already exists")
         stack = self._stacks.add(name)
-        stack.tags, given = request.get("Tags") or [], _given_parameters(request, stack)
+        stack.tags, given = request.get("Tags", []), _given_parameters(request, stack)
         stack.status = "CREATE_IN_PROGRESS"
         self._start(lambda: self._deployer.deploy(stack, template, given))
         return {"StackId": stack.id}
@@ -110,7 +108,7 @@ class CloudFormationApi:
         if stack is not None:  # to delete what is not there is no error
             if stack.termination_protection:
                 raise ApiError("ValidationError", f"Stack [{stack.name}] cannot be deleted while protected")
-            self._retain(stack, request.get("RetainResources") or [])
+            self._retain(stack, request.get("RetainResources", []))
             stack.status = "DELETE_IN_PROGRESS"
             self._start(lambda: self._deployer.delete(stack))
         return {}
@@ -130,7 +128,7 @@ class CloudFormationApi:
 
     def _UpdateTerminationProtection(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
-        stack.termination_protection = request["EnableTerminationProtection"] == "true"
+        stack.termination_protection = request["EnableTerminationProtection"]
         return {"StackId": stack.id}
 
     # Change sets.
@@ -143,7 +141,7 @@ class CloudFormationApi:
         name, api = request["ChangeSetName"], self._stacks.api
         arn = f"arn:aws:cloudformation:{api.region}:{api.account}:changeSet/{name}/{uuid4()}"
         self._deployer.expect_updatable(stack)
-        given, tags = _given_parameters(request, stack), request.get("Tags") or []
+        given, tags = _given_parameters(request, stack), request.get("Tags", [])
         change_set = ChangeSet(arn, name, stack, template, given, tags)
         if request.get("ChangeSetType") == "IMPORT":
             change_set.imports = imported(request["ResourcesToImport"])
@@ -172,7 +170,7 @@ class CloudFormationApi:
             "ChangeSetId": found.id,
             "StackId": found.stack.id,
             "StackName": found.stack.name,
-            "CreationTime": encode_time(found.created),
+            "CreationTime": found.created,
             "Status": found.status,
             "StatusReason": found.reason or None,
             "ExecutionStatus": found.execution_status,
@@ -229,9 +227,14 @@ class CloudFormationApi:
             return parse_template(request["TemplateBody"])
         return template_at(request["TemplateURL"], self._stacks.api)
 
+    def wait(self) -> None:
+        """Wait until the operations on stacks end."""
+        for operation in self._operations:
+            operation.join()
+
     def _start(self, operation: Callable[[], None]) -> None:
         thread = threading.Thread(target=operation, daemon=True)
-        self.threads.append(thread)
+        self._operations.append(thread)
         thread.start()
 
 
@@ -245,9 +248,9 @@ def _is_meant(change_set: ChangeSet, request: _Request) -> bool:
 
 def _given_parameters(request: _Request, stack: Stack) -> dict[str, str]:
     given = {}
-    for each in request.get("Parameters") or []:
+    for each in request.get("Parameters", []):
         name = each["ParameterKey"]
-        if each.get("UsePreviousValue") != "true":
+        if not each.get("UsePreviousValue"):
             given[name] = each.get("ParameterValue", "")
         elif name in stack.given:
             given[name] = stack.given[name]
@@ -269,7 +272,7 @@ def _describe(stack: Stack) -> dict[str, Any]:
     return {
         "StackId": stack.id,
         "StackName": stack.name,
-        "CreationTime": encode_time(stack.created),
+        "CreationTime": stack.created,
         "StackStatus": stack.status,
         "StackStatusReason": stack.reason or None,
         "DisableRollback": False,
@@ -294,8 +297,8 @@ def _describe_resources(stack: Stack) -> list[dict[str, Any]]:
             "PhysicalResourceId": each.physical.id,
             "ResourceType": each.request.type,
             "ResourceStatus": last[name].status,
-            "Timestamp": encode_time(last[name].timestamp),
-            "LastUpdatedTimestamp": encode_time(last[name].timestamp),
+            "Timestamp": last[name].timestamp,
+            "LastUpdatedTimestamp": last[name].timestamp,
         }
         for name, each in stack.resources.items()
     ]
