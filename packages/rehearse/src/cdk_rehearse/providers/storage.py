@@ -1,13 +1,12 @@
-"""S3: bucket and bucket policy."""
+"""S3: bucket, and what empties it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError
-from .provider import Deployed, Physical, Provider, PutProvider, Request
+from .provider import Deployed, Physical, Provider, Request
 
 
 def location(region: str) -> dict[str, Any]:
@@ -134,17 +133,6 @@ class Bucket(Provider):
             "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
             "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
         }
-
-
-class BucketPolicy(PutProvider):
-    type = "AWS::S3::BucketPolicy"
-    deletion = ("s3", "DeleteBucketPolicy", "Bucket")
-
-    def put(self, request: Request, _: str) -> Physical:
-        bucket = request.properties["Bucket"]
-        document = json.dumps(request.properties["PolicyDocument"])
-        self.api.call("s3", "PutBucketPolicy", Bucket=bucket, Policy=document)
-        return Physical(bucket)
 
 
 class AutoDeleteObjects(Provider):
