@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
@@ -40,7 +40,6 @@ from .stacks.cloudformation_api import CloudFormationApi
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
-from .stacks.server import stop_server
 from .stacks.stack import Stack, Stacks
 
 REGION = "us-east-1"
@@ -86,11 +85,8 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
-            moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-            moto.start()
-            host, port = moto.get_host_and_port()
-            cleanup.callback(stop_server, moto.stop, (host, port))
-            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            url = cleanup.enter_context(server.serving(DomainDispatcherApplication(create_backend_app)))
+            self.api = ServiceApi(url, self._account, self._region)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)

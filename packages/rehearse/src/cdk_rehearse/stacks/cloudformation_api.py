@@ -56,9 +56,7 @@ class CloudFormationApi:
         return {"Stacks": [_describe(stack) for stack in stacks]}
 
     def _ListStacks(self, _: _Request) -> _Answer:  # noqa: N802
-        names = ("StackId", "StackName", "CreationTime", "StackStatus")
-        described = [_describe(stack) for stack in self._stacks.all]
-        return {"StackSummaries": [{name: each[name] for name in names} for each in described]}
+        return {"StackSummaries": [_describe(stack) for stack in self._stacks.all]}
 
     def _GetTemplate(self, request: _Request) -> _Answer:  # noqa: N802
         template = self._stack(request).template

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from moto.core.serialize import QuerySerializer
 from moto.core.utils import get_service_model
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug import Request, Response
+from werkzeug.serving import make_server
 
 from ..custom_resources.functions import Answers
 from ..errors import ApiError
@@ -22,6 +22,7 @@ from ..services.moto_requests import refuse, service_of
 from .cloudformation_api import CloudFormationApi
 
 _MOST_BODY_BYTES = 16 << 20
+_POLL_SECONDS = 0.01
 
 
 def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
@@ -30,14 +31,17 @@ def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
     return [wrapped(DomainDispatcherApplication, "__call__", partial(_call, reply))]
 
 
-def stop_server(stop: Callable[[], object], address: tuple[str, int]) -> None:
-    """Stop moto's server with its ``stop``, which waits half a second unless a connection comes."""
-    stopping = threading.Thread(target=stop)
-    stopping.start()
-    while stopping.is_alive():
-        with suppress(OSError):
-            socket.create_connection(address, timeout=1).close()
-        stopping.join(0.01)
+@contextmanager
+def serving(application: Any) -> Iterator[str]:
+    """Serve an application on a free port of loopback; yields the URL."""
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 def _call(
