@@ -25,13 +25,11 @@ from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
 from .endpoints.observations import Observations
-from .errors import StackError
 from .existing import outside
 from .permissions import role_policies
 from .permissions.access import Access, RoleCredentials
 from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
-from .providers.storage import location
 from .replacement import environment
 from .services import moto_requests
 from .services.service_api import ServiceApi, client
@@ -181,17 +179,14 @@ class SimulatedAccount:
         Raises:
             StackError: no such stack exists.
         """
-        found = self.stacks.find(name)
-        if found is None:
-            raise StackError(f"Stack with id {name} does not exist")
-        return found
+        return self.stacks.get(name)
 
     # Without the command line.
 
     def bootstrap(self) -> str:
         """Create what file assets need of ``cdk bootstrap``; returns the asset bucket."""
         bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
-        self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
+        self.api.create_bucket(bucket)
         name = f"/cdk-bootstrap/{_QUALIFIER}/version"
         self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
         return bucket

@@ -14,6 +14,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 
 from ..errors import FAILURES, ApiError
 from ..template_parsing import parse_template
+from .change import wanted_resources
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
 from .engine import template_at
@@ -151,11 +152,7 @@ class CloudFormationApi:
         stack, template = change_set.stack, change_set.template
         parameters = self._deployer.check(stack, template, change_set.given)
         evaluator = self._stacks.evaluator(stack, template, parameters, {})
-        wanted = {
-            name
-            for name, each in template.resources.items()
-            if each.condition is None or evaluator.condition(each.condition)
-        }
+        wanted = wanted_resources(template.resources, evaluator)
         change_set.changes = resource_changes(stack, template, parameters, wanted)
         same_outputs = template.outputs == stack.template.outputs
         if stack.resources and not change_set.changes and same_outputs and change_set.tags == stack.tags:
@@ -209,10 +206,7 @@ class CloudFormationApi:
     # What the actions share.
 
     def _stack(self, request: _Request) -> Stack:
-        stack = self._stacks.find(request["StackName"])
-        if stack is None:
-            raise ApiError("ValidationError", f"Stack with id {request['StackName']} does not exist")
-        return stack
+        return self._stacks.get(request["StackName"])
 
     def _change_set(self, request: _Request) -> ChangeSet:
         for each in reversed(self._change_sets):

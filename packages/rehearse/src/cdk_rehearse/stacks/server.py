@@ -45,39 +45,30 @@ def serving(application: Any) -> Iterator[str]:
 
 
 def _call(
-    reply: Callable[[Request], Response],
+    reply: Callable[[Request], Response | None],
     original: Callable[..., Iterable[bytes]],
     application: Any,
     environ: dict[str, Any],
     start_response: Any,
 ) -> Iterable[bytes]:
-    request = Request(environ)
-    if not _is_response(request) and service_of(environ) != "cloudformation":
-        return original(application, environ, start_response)
     try:
-        return reply(request)(environ, start_response)
+        response = reply(Request(environ))
     except ApiError as error:
         return refuse(environ, start_response, "400 Bad Request", error.code, str(error))
+    return (response or partial(original, application))(environ, start_response)
 
 
-def _is_response(request: Request) -> bool:
-    """Whether the function of a custom resource responds."""
-    return request.path.startswith("/answers/")
-
-
-def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response:
-    if not _is_bounded(request.headers.get("Content-Length")):
+def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
+    """Answer a request to CloudFormation, or the response of a function; ``None`` for other requests."""
+    is_response = request.path.startswith("/answers/")
+    if not is_response and service_of(request.environ) != "cloudformation":
+        return None
+    if (request.content_length or 0) > _MOST_BODY_BYTES:  # every user of the machine can send one
         raise ApiError("ValidationError", f"a body may have at most {_MOST_BODY_BYTES:,} bytes")
-    if not _is_response(request):
+    if not is_response:
         return Response(_answer(api, request), mimetype="text/xml")
     is_expected = answers.receive(request.path.rpartition("/")[2], request.get_json(force=True))
     return Response(status=200 if is_expected else 403)
-
-
-def _is_bounded(given: str | None) -> bool:
-    """Whether a body has a length within a bound, because every user can send one."""
-    text = given or "0"
-    return text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _MOST_BODY_BYTES
 
 
 def _answer(api: CloudFormationApi, request: Request) -> str | bytes:

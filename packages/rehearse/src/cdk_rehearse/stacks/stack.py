@@ -140,6 +140,13 @@ class Stacks:
                 return stack
         return None
 
+    def get(self, name_or_id: str) -> Stack:
+        """Find a stack; raises ``StackError`` if it does not exist."""
+        found = self.find(name_or_id)
+        if found is None:
+            raise StackError(f"Stack with id {name_or_id} does not exist")
+        return found
+
     def add(self, name: str) -> Stack:
         """Create an empty stack, within CloudFormation's quota: a template can be nested in itself."""
         if len(self._existing()) >= MOST_STACKS:
