@@ -1,4 +1,4 @@
-"""Writes the tables of the page of a rehearsal's problems, from the codes and refusals of ``cdk_rehearse``."""
+"""Writes the tables of a rehearsal's problems, from the codes and refusals of ``cdk_rehearse``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _REFUSALS = "| change | basis |\n|---|---|\n"
 def write_rehearsal_problems(folder: Path) -> None:
     """Write the page to a folder: the text of ``docs/``, with tables of what the code has today."""
     text = (PROJECT / "docs" / "reference" / _PAGE).read_text(encoding="utf-8")
-    codes = (f"| `{name}` | {each.meaning} | {each.severity} | {_basis(each)} |" for name, each in CODES.items())
+    codes = (
+        f"| `{name}` | {each.meaning} | {each.severity} | {_basis(each)} |" for name, each in CODES.items()
+    )
     text = _with_table(text, _CODES, codes)
     text = _with_table(text, _REFUSALS, (f"| {each.meaning} | {_basis(each)} |" for each in REFUSALS))
     (folder / _PAGE).write_text(text, encoding="utf-8")

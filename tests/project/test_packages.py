@@ -244,7 +244,7 @@ def test_other_packages_import_only_exported_names() -> None:
 
 
 def test_rehearsal_knows_the_registries_of_the_images() -> None:
-    """cdk_rehearse, which does not import the checks, has the accounts of all Triton images of their table."""
+    """cdk_rehearse, which does not import the checks, has the accounts of all images in their table."""
     images = _facts("triton_model_check", "facts/images.json")
     accounts = {*images["accounts"].values(), *images["legacy_accounts"].values()}
     assert _facts("cdk_rehearse", "aws_registries.json")["accounts"] == sorted(accounts)
