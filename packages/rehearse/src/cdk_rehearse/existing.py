@@ -15,8 +15,6 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.iam.exceptions import NotFoundException
-from moto.iam.models import iam_backends
-from moto.s3.models import s3_backends
 
 from .construct_libraries import construct_libraries
 from .opaque_values import is_opaque
@@ -73,7 +71,7 @@ def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[s
 
 def is_assumed_bucket(api: ServiceApi, name: str) -> bool:
     """Return whether a bucket exists outside the stacks, as far as the account knows."""
-    if name in s3_backends[api.account]["aws"].buckets:
+    if name in api.backend("s3").buckets:
         return ("bucket", name) in api.assumed
     return api.assumes_existing and not _was_created(api, "s3", "CreateBucket", Bucket=name)
 
@@ -81,7 +79,7 @@ def is_assumed_bucket(api: ServiceApi, name: str) -> bool:
 def is_assumed_role(api: ServiceApi, role: str) -> bool:
     """Return whether a role, given by name or ARN, exists outside the stacks."""
     name = role.rpartition("/")[2]
-    if any(each.name == name for each in iam_backends[api.account]["aws"].roles.values()):
+    if any(each.name == name for each in api.backend("iam").roles.values()):
         return ("role", name) in api.assumed
     return api.assumes_existing and not _was_created(api, "iam", "CreateRole", RoleName=name)
 
@@ -94,7 +92,7 @@ def _was_created(api: ServiceApi, service: str, operation: str, **member: str) -
 
 def assume_role(api: ServiceApi, role: str) -> None:
     """Create a role that exists outside the stacks, with every permission, unless it was created before."""
-    name, backend = role.rpartition("/")[2], iam_backends[api.account]["aws"]
+    name, backend = role.rpartition("/")[2], api.backend("iam")
     try:
         backend.get_role(name)
     except NotFoundException:
@@ -138,9 +136,9 @@ def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
 
 
 def _assume_bucket(api: ServiceApi, name: str) -> None:
-    if name not in s3_backends[api.account]["aws"].buckets and is_assumed_bucket(api, name):
+    if name not in api.backend("s3").buckets and is_assumed_bucket(api, name):
         api.assumed.add(("bucket", name))
-        s3_backends[api.account]["aws"].create_bucket(name, api.region)
+        api.backend("s3").create_bucket(name, api.region)
 
 
 def _read(api: ServiceApi, bucket: str, key: str) -> bytes | None:

@@ -11,11 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from moto.iam.models import iam_backends
-from moto.logs.models import logs_backends
-from moto.sagemaker.models import sagemaker_backends
-from moto.sns.models import sns_backends
-
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 
 from ..existing import is_assumed_role
@@ -98,7 +93,7 @@ class EncryptedDataUses:
         """Yield the uses besides those of models, whose objects :class:`Fleets` reads one by one."""
         api, backend = self.access.api, self._sagemaker
         service = f"logs.{api.region}.amazonaws.com"
-        for group in logs_backends[api.account][api.region].groups.values():
+        for group in api.backend("logs").groups.values():
             if group.kms_key_id:
                 key = self._key(group.kms_key_id)
                 yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
@@ -150,7 +145,7 @@ class EncryptedDataUses:
 
     def _others(self, action: Literal["reads", "writes"], use: Use) -> Iterator[Use]:
         """The other roles that may use the same place in S3."""
-        roles = iam_backends[self.access.api.account]["aws"].roles.values()
+        roles = self.access.api.backend("iam").roles.values()
         for each in [found for found in roles if found.arn != use.role]:
             candidate = replace(use, role=each.arn, action=action)
             if not is_assumed_role(self.access.api, each.arn) and not self._s3_refusal(candidate):
@@ -186,7 +181,7 @@ class EncryptedDataUses:
 
     def _topic_key(self, topic: str) -> str:
         api = self.access.api
-        found = sns_backends[api.account][api.region].topics.get(topic)
+        found = api.backend("sns").topics.get(topic)
         return "" if found is None else self._key(found.kms_master_key_id or "")
 
     def _key(self, given: str) -> str:
@@ -234,7 +229,7 @@ class EncryptedDataUses:
 
     @property
     def _sagemaker(self) -> Any:
-        return sagemaker_backends[self.access.api.account][self.access.api.region]
+        return self.access.api.backend("sagemaker")
 
 
 def _of_upload(use: Use) -> dict[str, str]:

@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from moto.cloudwatch.models import cloudwatch_backends
-from moto.logs.models import logs_backends
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
@@ -110,7 +107,7 @@ class Fleets:
         """
         place = user.replace("inference component ", "InferenceComponents/")
         group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
-        logs = logs_backends[self.api.account][self.api.region]
+        logs = self.api.backend("logs")
         if group not in logs.groups and self._may_create(group, [model]):
             logs.create_log_group(group, {})
 
@@ -219,7 +216,7 @@ class Fleets:
 
     def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
         """The same for these roles."""
-        alarms = cloudwatch_backends[self.api.account][self.api.region].alarms
+        alarms = self.api.backend("cloudwatch").alarms
         named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
         for name in [each["AlarmName"] for each in named]:
             if name not in alarms:
@@ -232,7 +229,7 @@ class Fleets:
 
     @property
     def _backend(self) -> Any:
-        return sagemaker_backends[self.api.account][self.api.region]
+        return self.api.backend("sagemaker")
 
     def _roles_of(self, models: Iterable[str]) -> set[str]:
         return {self.model(name).execution_role_arn for name in models}

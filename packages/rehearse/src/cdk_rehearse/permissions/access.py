@@ -22,8 +22,8 @@ from moto.s3.models import FakeBucket
 from ..errors import StackError
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .policy import Decision, Service, decide
-from .resource_policies import ResourcePolicies, parse_policy
+from .policy import Decision, Service, decide, parse_policy
+from .resource_policies import ResourcePolicies
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs

@@ -92,20 +92,13 @@ class ExecutionRoleCheck:
         return _containers(model) if is_known else []
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
-        def expect() -> None:
-            self._expect_trust(role)
-            self._expect_data(role, bucket, key, is_prefix=is_prefix)
-
+        expect = partial(self._expect_data, role, bucket, key, is_prefix=is_prefix)
         return Need(f"s3://{bucket}/{key}", expect)
 
     def _file_needs(self, role: str, source: Mapping[str, str]) -> Iterator[Need]:
         """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
         bucket, prefix = _split(source["S3Uri"])
-
-        def expect() -> None:
-            self._expect_files(role, source)
-
-        yield Need(source["S3Uri"], expect)
+        yield Need(source["S3Uri"], partial(self._expect_files, role, source))
         for key in self._keys(bucket, prefix):
             yield self._data_need(role, bucket, key, is_prefix=False)
 
@@ -138,13 +131,11 @@ class ExecutionRoleCheck:
         context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
         return {"service": "sagemaker.amazonaws.com", "context": context}
 
-    def _expect_trust(self, role_arn: str) -> None:
+    def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         try:
             self.access.expect_trust(role_arn, **self._as_sagemaker())
         except (StackError, NotFoundException) as error:
             raise PermissionError(f"Could not assume role {role_arn}: {error}") from None
-
-    def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         url, arn = f"s3://{bucket}/{key}", f"arn:aws:s3:::{bucket}"
         is_assumed = is_assumed_bucket(self.api, bucket)
         if self.access.s3_needs.bucket(bucket) is None and not is_assumed:
@@ -166,7 +157,6 @@ class ExecutionRoleCheck:
         bucket, prefix = _split(source["S3Uri"])
         if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[-1:] != "/":
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: not a prefix of files")
-        self._expect_trust(role_arn)
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
         keys = self._keys(bucket, prefix)
         if not keys and is_assumed_bucket(self.api, bucket):

@@ -14,8 +14,6 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from moto.s3.models import s3_backends
-
 from ..services.service_api import ServiceApi
 
 Need = tuple[str, str, Mapping[str, str]]
@@ -63,7 +61,7 @@ class S3Needs:
 
     def bucket(self, name: str) -> Any:
         """A bucket of the account, or ``None``."""
-        return s3_backends[self.api.account]["aws"].buckets.get(name)
+        return self.api.backend("s3").buckets.get(name)
 
     def _of_source(self, request: Any, source: str, resource: str) -> Iterator[Need]:
         arn = f"arn:aws:s3:::{source}"
@@ -110,9 +108,7 @@ class S3Needs:
         found = self.object(f"arn:aws:s3:::{source.partition('?')[0]}")
         if found is None:
             return {}
-        tags: Mapping[str, str] = s3_backends[self.api.account]["aws"].tagger.get_tag_dict_for_resource(
-            found.arn
-        )
+        tags: Mapping[str, str] = self.api.backend("s3").tagger.get_tag_dict_for_resource(found.arn)
         return tags
 
 

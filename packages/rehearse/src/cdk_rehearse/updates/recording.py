@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from moto.sagemaker.models import sagemaker_backends
-
 from ..account import SimulatedAccount
 from ..endpoints.encrypted_data import DataReading
 from ..endpoints.readings import Count, Peak, Reading
@@ -99,7 +97,7 @@ class Recorder:
 
     def _serving(self) -> dict[str, str]:
         api = self.account.api
-        endpoints = sagemaker_backends[api.account][api.region].endpoints
+        endpoints = api.backend("sagemaker").endpoints
         return {name: endpoint.endpoint_config_name for name, endpoint in list(endpoints.items())}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import SageMakerModelBackend, sagemaker_backends
+from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
@@ -214,7 +214,7 @@ class InferenceComponents:
 
     def _endpoint(self, name: str) -> tuple[Any, Any]:
         """Return an endpoint and its configuration."""
-        backend = sagemaker_backends[self.fleets.api.account][self.fleets.api.region]
+        backend = self.fleets.api.backend("sagemaker")
         endpoint = backend.endpoints.get(name)
         if endpoint is None:
             raise ValidationError(f'Could not find endpoint "{name}".')
