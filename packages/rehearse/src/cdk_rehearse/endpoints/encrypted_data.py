@@ -7,7 +7,7 @@ existing objects again when the key of a bucket changes, so what was written bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -121,8 +121,12 @@ class EncryptedDataUses:
             yield own(data, "writes", place, key_of_place)
             yield from self._others("reads", Use(endpoint, data, "reads", place, role, False, key_of_place))
         asynchronous = config.async_inference_config or {}
-        for topic in _topics(asynchronous):
-            yield own("notifications", "writes", topic, self._topic_key(topic))
+        notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
+        for topic in [
+            notifications[each] for each in ("SuccessTopic", "ErrorTopic") if each in notifications
+        ]:
+            found = self.access.api.backend("sns").topics.get(topic)
+            yield own("notifications", "writes", topic, self._key(found.kms_master_key_id if found else ""))
         for place in self._request_places(role) if asynchronous else ():
             key = self._bucket_key(place)
             yield own("asynchronous requests", "reads", place, key)
@@ -176,15 +180,9 @@ class EncryptedDataUses:
         return place, self._key(key) if key else self._bucket_key(place)
 
     def _bucket_key(self, place: str) -> str:
-        key = self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0])
-        return self._key(key or "")
+        return self._key(self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0]))
 
-    def _topic_key(self, topic: str) -> str:
-        api = self.access.api
-        found = api.backend("sns").topics.get(topic)
-        return "" if found is None else self._key(found.kms_master_key_id or "")
-
-    def _key(self, given: str) -> str:
+    def _key(self, given: str | None) -> str:
         """The ARN of a key; an alias is not followed."""
         return "" if not given or "alias/" in given else key_arn(self.access.api, given)
 
@@ -236,10 +234,3 @@ def _of_upload(use: Use) -> dict[str, str]:
     """The condition keys of SageMaker's uploads (API reference, AsyncInferenceOutputConfig, ``KmsKeyId``)."""
     header = "s3:x-amz-server-side-encryption"
     return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}
-
-
-def _topics(asynchronous: Mapping[str, Any]) -> Iterator[str]:
-    notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
-    for member in ("SuccessTopic", "ErrorTopic"):
-        if member in notifications:
-            yield notifications[member]

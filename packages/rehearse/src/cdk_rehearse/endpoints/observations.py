@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from moto.applicationautoscaling.responses import ApplicationAutoScalingResponse
@@ -19,35 +19,29 @@ from ..stacks.stack import Stacks
 from .instance_pools import variants_with_pools
 
 
-@dataclass
-class Observations:
-    """Completes the answers of DescribeEndpoint and ListTags."""
+def patches(stacks: Stacks) -> list[Any]:
+    """All patches."""
+    return [
+        wrapped(SageMakerResponse, "describe_endpoint", _describe),
+        wrapped(SageMakerResponse, "list_tags", partial(_list_tags, stacks)),
+        replaced(ApplicationAutoScalingResponse, "describe_scaling_activities", _no_activities, is_new=True),
+    ]
 
-    stacks: Stacks
 
-    def patches(self) -> list[Any]:
-        """All patches."""
-        return [
-            wrapped(SageMakerResponse, "describe_endpoint", _describe),
-            wrapped(SageMakerResponse, "list_tags", self._list_tags),
-            replaced(
-                ApplicationAutoScalingResponse, "describe_scaling_activities", _no_activities, is_new=True
-            ),
-        ]
+def _list_tags(stacks: Stacks, original: Callable[[Any], Any], response: Any) -> ActionResult:
+    arn = json.loads(response.body)["ResourceArn"]
+    answer = original(response).result
+    return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *_stack_tags(stacks, arn)]})
 
-    def _list_tags(self, original: Callable[[Any], Any], response: Any) -> ActionResult:
-        arn = json.loads(response.body)["ResourceArn"]
-        answer = original(response).result
-        return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *self._stack_tags(arn)]})
 
-    def _stack_tags(self, arn: str) -> list[dict[str, str]]:
-        for stack in self.stacks.all:
-            for logical_id, deployed in stack.resources.items():
-                # CloudFormation tags its own types only.
-                if deployed.physical.id == arn and deployed.request.type.startswith("AWS::"):
-                    tags = {"stack-id": stack.id, "stack-name": stack.name, "logical-id": logical_id}
-                    return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
-        return []
+def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
+    for stack in stacks.all:
+        for logical_id, deployed in stack.resources.items():
+            # CloudFormation tags its own types only.
+            if deployed.physical.id == arn and deployed.request.type.startswith("AWS::"):
+                tags = {"stack-id": stack.id, "stack-name": stack.name, "logical-id": logical_id}
+                return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
+    return []
 
 
 def _describe(original: Callable[[Any], Any], response: Any) -> ActionResult:

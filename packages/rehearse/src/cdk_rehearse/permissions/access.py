@@ -84,10 +84,8 @@ class Access:
         if role_arn in self._by_role:
             return self._by_role[role_arn]
         answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="simulation")
-        given = answer["Credentials"]
-        credentials = RoleCredentials(
-            role_arn, given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
-        )
+        members = ("AccessKeyId", "SecretAccessKey", "SessionToken")
+        credentials = RoleCredentials(role_arn, *(answer["Credentials"][each] for each in members))
         self._sessions[credentials.access_key_id] = self._by_role[role_arn] = credentials
         return credentials
 

@@ -64,11 +64,9 @@ def decide(
                 applies = _may_apply(statement, action, resource) and statement["Effect"] == "Allow"
                 if _may_apply(statement, action, resource):
                     note_unknown(str(error))
-            if not applies:
-                continue
-            if statement["Effect"] == "Deny":
+            if applies and statement["Effect"] == "Deny":
                 return Decision.DENIED
-            decision = Decision.ALLOWED
+            decision = Decision.ALLOWED if applies else decision
     return decision
 
 

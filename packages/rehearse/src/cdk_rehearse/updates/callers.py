@@ -58,11 +58,8 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
     """The models of a multi-model container: the names in its index, or the keys of archives."""
     name, _, prefix = url.removeprefix("s3://").partition("/")
     bucket = account.api.backend("s3").buckets.get(name)
-    objects = (
-        {}
-        if bucket is None
-        else {key: each for key, each in bucket.keys.items() if isinstance(each, FakeKey)}
-    )
+    stored = () if bucket is None else bucket.keys.items()
+    objects = {key: each for key, each in stored if isinstance(each, FakeKey)}
     try:
         return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
     except (KeyError, InvalidValueError):  # there is no index, or it is damaged

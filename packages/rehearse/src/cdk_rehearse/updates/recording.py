@@ -96,8 +96,7 @@ class Recorder:
         self.account.fleets.begin_cleanup()
 
     def _serving(self) -> dict[str, str]:
-        api = self.account.api
-        endpoints = api.backend("sagemaker").endpoints
+        endpoints = self.account.api.backend("sagemaker").endpoints
         return {name: endpoint.endpoint_config_name for name, endpoint in list(endpoints.items())}
 
 

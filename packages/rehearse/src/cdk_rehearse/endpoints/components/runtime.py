@@ -77,8 +77,7 @@ class Runtime:
             raise _RefusedError(NO_CAPACITY)
 
     def _hosts_components(self, endpoint_name: str) -> bool:
-        api = self._components.fleets.api
-        backend = api.backend("sagemaker")
+        backend = self._components.fleets.api.backend("sagemaker")
         endpoint = backend.endpoints.get(endpoint_name)
         if endpoint is None:  # calls need no endpoint in this account
             return False
