@@ -115,8 +115,7 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
     if endpoint is None:
         raise ValidationError(message=f'Could not find endpoint "{wanted["EndpointName"]}".')
     if config is None:
-        name = wanted["EndpointConfigName"]
-        raise ValidationError(message=f'Could not find endpoint configuration "{name}".')
+        raise ValidationError(f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".')
 
 
 def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:

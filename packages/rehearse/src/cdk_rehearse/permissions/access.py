@@ -9,7 +9,7 @@ what the role's policies grant, and what the policy of a resource grants to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -149,20 +149,15 @@ class Access:
         iam_request = _iam_request(request, iam_request_class)
         iam_request.check_signature()
         documents = self.policies.effective(credentials.role_arn)
-        needs = self._needs(request, resource)
+        service = _credential_scope(request)[3]
+        is_s3 = service == "s3"
+        needs = self.s3_needs.of(request, resource) if is_s3 else service_needs(service, request, self.api)
         if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
-            _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
+            _deny(iam_request, credentials.role_arn, service)
 
     def is_role(self, request: Any) -> bool:
         """Whether a role has sent a request: a function, not CloudFormation or a user."""
         return _access_key_id(request) in self._sessions
-
-    def _needs(self, request: Any, resource: str) -> Iterator[Need]:
-        """The actions of a request, with the resource and context of each."""
-        service = _credential_scope(request)[3]
-        if service == "s3":
-            return self.s3_needs.of(request, resource)
-        return service_needs(service, request, self.api)
 
 
 def _deny(iam_request: Any, role_arn: str, service: str) -> None:

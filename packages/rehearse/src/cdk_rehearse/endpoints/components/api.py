@@ -274,8 +274,7 @@ def _batch_size(copies: int, deployment: Mapping[str, Any] | None) -> int:
 
 
 def _inline(container: Mapping[str, Any], config: Any) -> dict[str, Any]:
-    primary = {"Image": container.get("Image", "")}
-    if "ArtifactUrl" in container:
-        primary["ModelDataUrl"] = container["ArtifactUrl"]
+    members = {"Image": "Image", "ArtifactUrl": "ModelDataUrl"}
+    primary = {member: container[name] for name, member in members.items() if name in container}
     shared = {name: config.kept_members.get(name) for name in ("ExecutionRoleArn", "VpcConfig")}
     return {"PrimaryContainer": primary, **shared}
