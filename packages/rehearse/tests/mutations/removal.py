@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 def removable(declared: Any, resources: Resources) -> Iterator[Path]:
-    """The paths of what can be removed so that a reference is gone."""
+    """The paths of what can be removed so that a reference is removed."""
     schema = resource_schema(declared["Type"]).body
     found = (
         _optional(schema, path, declared["Properties"]) for path in _paths(declared["Properties"], resources)

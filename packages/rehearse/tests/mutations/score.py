@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .endpoints import endpoint_edits
-from .mutant import Result, Mutant
+from .mutant import Mutant, Result
 from .names import moved_names
 from .policies import log_key_edits, policy_edits, repository_edits, trust_edits
 from .refusals import refusals
