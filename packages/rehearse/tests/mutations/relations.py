@@ -155,7 +155,11 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "QueueKey": Rule("wrong", "responses under a deleted key cannot be read", _LOST.codes),
         "RequestsPolicy": Rule("harmless", "a Deny is removed"),
         "TopicPolicy": _OFF,
-        "Failed": _OFF,
+        "Failed": Rule(
+            "wrong",
+            "CloudFormation updates the policy before the endpoint, whose old version still publishes",
+            DATA,
+        ),
     },
     "components": {"Policy": _LOST, "Alarm": _CLOCK, "Wake": _CLOCK},
 }
@@ -176,7 +180,7 @@ def orders() -> Iterator[Mutant]:
     for base, name, other in (
         (bases.queue, "Model", "Policy"),
         (bases.many, "Model", "Policy"),
-        (bases.components, "Config", "Policy"),
+        (bases.components, "Model", "Policy"),
         (bases.local, "Target", "Endpoint"),
         (bases.network, "Route", "Attachment"),
         (bases.local, "Model", "Policy"),

@@ -1,4 +1,4 @@
-"""Judges the rehearsal: all edits, and what of them it finds."""
+"""Assesses the rehearsal: all edits, and what of them it finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .endpoints import endpoint_edits
-from .mutant import Judged, Mutant
+from .mutant import Mutant, Result
 from .names import moved_names
 from .policies import log_key_edits, policy_edits, repository_edits, trust_edits
 from .refusals import refusals
@@ -36,9 +36,9 @@ def mutants() -> Iterator[Mutant]:
         yield from family()
 
 
-def record(judged: Iterable[Judged]) -> dict[str, Any]:
+def record(results: Iterable[Result]) -> dict[str, Any]:
     """Count by kind, and name what is missed, what is wrongly reported, and what is not simulated."""
-    every = list(judged)
+    every = list(results)
     counts = Counter((each.mutant.verdict, each.mutant.kind) for each in every)
     right = Counter((each.mutant.verdict, each.mutant.kind) for each in every if each.is_right)
     return {
@@ -57,7 +57,7 @@ def record(judged: Iterable[Judged]) -> dict[str, Any]:
     }
 
 
-def _named(each: Judged) -> dict[str, str]:
+def _named(each: Result) -> dict[str, str]:
     return {"kind": each.mutant.kind, "edit": each.mutant.name, "source": each.mutant.source}
 
 
