@@ -147,7 +147,7 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "Latency": _OFF,
         "Notices": _OFF,
         "Dashboard": _OFF,
-        "Logs": _OFF,
+        "Logs": Rule("wrong", "the log events are deleted", ("rehearse-data-replaced",)),
     },
     "queue": {
         "Policy": _LOST,

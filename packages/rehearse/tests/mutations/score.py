@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .endpoints import endpoint_edits
-from .mutant import Mutant, Result
+from .mutant import Mutant, Result, assess
 from .names import moved_names
 from .policies import log_key_edits, policy_edits, repository_edits, trust_edits
 from .refusals import refusals
 from .relations import relations
 
-RECORD = Path(__file__).parent / "score.json"
+RECORD = Path(__file__).with_name("score.json")
 """What was found last; the page of the score is written from it."""
 ENOUGH = 0.85
 """The share of the wrong edits that a rehearsal must find."""
@@ -36,29 +40,56 @@ def mutants() -> Iterator[Mutant]:
         yield from family()
 
 
-def record(results: Iterable[Result]) -> dict[str, Any]:
+def results(step: int = 1, first: int = 0, processes: int = 1) -> list[Result]:
+    """Rehearse each ``step``-th edit, from ``first`` on, in processes of their own."""
+    shares = [(step * processes, first + step * number) for number in range(processes)]
+    if processes == 1:
+        return _share(*shares[0])
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        return [each for share in pool.map(_share, *zip(*shares, strict=True)) for each in share]
+
+
+def _share(step: int, first: int) -> list[Result]:
+    with TemporaryDirectory() as folder:
+        return [assess(each, Path(folder)) for number, each in enumerate(mutants()) if number % step == first]
+
+
+def record(every: Iterable[Result]) -> dict[str, Any]:
     """Count by kind, and name what is missed, what is wrongly reported, and what is not simulated."""
-    every = list(results)
-    counts = Counter((each.mutant.verdict, each.mutant.kind) for each in every)
-    right = Counter((each.mutant.verdict, each.mutant.kind) for each in every if each.is_right)
+    found = sorted(every, key=lambda each: (each.mutant.kind, each.mutant.name))
+    counts = Counter((each.mutant.kind, each.mutant.verdict) for each in found)
+    right = Counter((each.mutant.kind, each.mutant.verdict) for each in found if each.is_right)
     return {
         "kinds": [
-            {"kind": kind, "verdict": verdict, "edits": count, "right": right[verdict, kind]}
-            for (verdict, kind), count in sorted(counts.items())
+            {"kind": kind, "verdict": verdict, "edits": count, "right": right[kind, verdict]}
+            for (kind, verdict), count in sorted(counts.items())
             if verdict != "not simulated"
         ],
-        "missed": [_named(each) for each in every if each.mutant.verdict == "wrong" and not each.is_right],
+        "missed": [_named(each) for each in found if each.mutant.verdict == "wrong" and not each.is_right],
         "wrongly reported": [
-            {**_named(each), "codes": each.codes}
-            for each in every
-            if each.mutant.verdict == "harmless" and each.codes
+            {**_named(each), "codes": list(each.codes)}
+            for each in found
+            if each.mutant.verdict == "harmless" and not each.is_right
         ],
-        "not simulated": [_named(each) for each in every if each.mutant.verdict == "not simulated"],
+        "not simulated": [_named(each) for each in found if each.mutant.verdict == "not simulated"],
     }
 
 
 def _named(each: Result) -> dict[str, str]:
     return {"kind": each.mutant.kind, "edit": each.mutant.name, "source": each.mutant.source}
+
+
+def read_record() -> dict[str, Any]:
+    """The record of the last run."""
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def write_record(every: Iterable[Result]) -> dict[str, Any]:
+    """Replace the record, and return it."""
+    found = record(every)
+    RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return found
 
 
 def score(recorded: dict[str, Any]) -> float:
