@@ -73,6 +73,7 @@ class Result:
     mutant: Mutant
     codes: tuple[str, ...]
     detail: str
+    has_errors: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -91,8 +92,9 @@ def assess(mutant: Mutant, assets: Path) -> Result:
     except TemplateError as error:
         if str(error).startswith("OLD"):
             raise AssertionError(f"{mutant.kind} {mutant.name}: {error}") from None
-        return Result(mutant, (INVALID,), str(error))
-    return Result(mutant, tuple(sorted({each.code for each in found.problems})), _detail(found))
+        return Result(mutant, (INVALID,), str(error), has_errors=True)
+    codes = tuple(sorted({each.code for each in found.problems}))
+    return Result(mutant, codes, _detail(found), bool(found.errors))
 
 
 def _detail(found: Rehearsal) -> str:

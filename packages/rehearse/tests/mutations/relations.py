@@ -202,6 +202,14 @@ def orders() -> Iterator[Mutant]:
             codes,
             2,
         )
+    new = bases.components()
+    new["Config"]["DependsOn"].remove("Policy")
+    source = "the component is created after its model, and the model after the policy"
+    kind, place = (
+        "relation without effect: order of a first deployment",
+        "components: Config DependsOn Policy",
+    )
+    yield Mutant(kind, place, None, {"S": template(new)}, "harmless", source, (), 2)
 
 
 def relations() -> Iterator[Mutant]:

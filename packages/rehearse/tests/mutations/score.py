@@ -65,9 +65,12 @@ def record(every: Iterable[Result]) -> dict[str, Any]:
             for (kind, verdict), count in sorted(counts.items())
             if verdict != "not simulated"
         ],
+        "only warnings": sum(
+            each.mutant.verdict == "wrong" and each.is_right and not each.has_errors for each in found
+        ),
         "missed": [_named(each) for each in found if each.mutant.verdict == "wrong" and not each.is_right],
         "wrongly reported": [
-            {**_named(each), "codes": list(each.codes)}
+            {**_named(each), "codes": list(each.codes), "is error": each.has_errors}
             for each in found
             if each.mutant.verdict == "harmless" and not each.is_right
         ],
@@ -90,6 +93,11 @@ def write_record(every: Iterable[Result]) -> dict[str, Any]:
     found = record(every)
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return found
+
+
+def wrong_errors(recorded: dict[str, Any]) -> list[dict[str, Any]]:
+    """The harmless edits that are reported as errors."""
+    return [each for each in recorded["wrongly reported"] if each["is error"]]
 
 
 def score(recorded: dict[str, Any]) -> float:
