@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -118,6 +118,10 @@ hints: $(INSTALLED) ## follow the hints of the checks literally, and print how m
 # A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
 	$(BIN)/python dev/findings_ledger.py --write
+
+rehearsal-score: $(INSTALLED) ## rehearse generated edits of templates, and write the record and the page of what is found
+	$(BIN)/python dev/rehearsal_score.py
+	$(MAKE) --no-print-directory docs-update PAGES=docs/reference/rehearsal_score.md
 
 # VERSION_TAG=v0.1.0 fails if a package has another version than the tag.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))

@@ -13,6 +13,7 @@ from documentation.comparison import compared
 from documentation.docstrings import read_docstring
 from documentation.generated import write_generated
 from documentation.pages import LINK, PROJECT, collect
+from documentation.rehearsal_score import missed, not_simulated, score_table
 from test_layers import LAYERS
 from workspace import PACKAGES as WORKSPACE
 
@@ -253,3 +254,11 @@ def test_pages_need_no_script_of_another_host() -> None:
     pages = [*(PROJECT / "docs").rglob("*.md"), PROJECT / "README.md", PROJECT / "mkdocs.yml"]
     found = [page.name for page in pages if re.search(r"```mermaid|name: mermaid", page.read_text())]
     assert found == []
+
+
+def test_score_of_the_rehearsal_is_counted() -> None:
+    """The page of the score is what the record says, and has at most 450 words."""
+    page = (PROJECT / "docs" / "reference" / "rehearsal_score.md").read_text(encoding="utf-8")
+    for part in (score_table(), missed(), not_simulated()):
+        assert part.strip() in page, "run make rehearsal-score"
+    assert len(re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).split()) <= 450

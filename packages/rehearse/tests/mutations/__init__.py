@@ -1,1 +1,1 @@
-"""Generated edits of templates, with what AWS does for each, to judge a rehearsal by."""
+"""Generated edits of templates, with what AWS does for each, to assess a rehearsal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from shared_endpoint import trust
@@ -112,14 +113,14 @@ _SECTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def add_resources(body: Body, name: str) -> bool:
     """Add the resources of a name of :data:`ADDED`."""
-    body["Resources"] = {**body["Resources"], **ADDED[name]}
+    body["Resources"] = {**body["Resources"], **copy.deepcopy(ADDED[name])}
     return True
 
 
 def add_section(body: Body, name: str) -> bool:
     """Add a member to a section of the template."""
     section, members = _SECTIONS[name]
-    body[section] = {**body.get(section, {}), **members}
+    body[section] = {**body.get(section, {}), **copy.deepcopy(members)}
     return True
 
 

@@ -26,6 +26,8 @@ def endpoint_edits() -> Iterator[Mutant]:
         for name, (edit, codes, source) in _WRONG.items():
             # What another endpoint name of a component does is not settled, only that it does no good.
             also = (UPDATE_FAILS,) if base is bases.components and codes == STOPS else ()
+            if base is bases.many and edit is _absent_prefix_permission:
+                also = ("rehearse-callers-fail",)  # the models are not in the other folder
             place = f"{base.__name__}: {name}"
             yield from _mutant("endpoint", place, base, edit, Rule("wrong", source, (*codes, *also)))
         for name, (edit, source) in _HARMLESS.items():

@@ -1,4 +1,4 @@
-"""Edits of any template that AWS carries out and that nobody who uses the endpoints notices.
+"""Edits of any template that AWS carries out and that the callers of the endpoints do not notice.
 
 Each edit changes a template in place and returns whether it found what it edits.
 """

@@ -67,12 +67,13 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Result:
     """A mutant, and the codes of what was reported; ``detail`` is the text."""
 
     mutant: Mutant
     codes: tuple[str, ...]
     detail: str
+    has_errors: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -83,7 +84,7 @@ class Judged:
         return bool(wanted & set(self.codes) if wanted else self.codes)
 
 
-def judge(mutant: Mutant, assets: Path) -> Judged:
+def assess(mutant: Mutant, assets: Path) -> Result:
     """Rehearse a mutant without failures; ``assets`` is an empty folder, or one of :func:`write_assets`."""
     versions = [NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)]
     try:
@@ -91,8 +92,9 @@ def judge(mutant: Mutant, assets: Path) -> Judged:
     except TemplateError as error:
         if str(error).startswith("OLD"):
             raise AssertionError(f"{mutant.kind} {mutant.name}: {error}") from None
-        return Judged(mutant, (INVALID,), str(error))
-    return Judged(mutant, tuple(sorted({each.code for each in found.problems})), _detail(found))
+        return Result(mutant, (INVALID,), str(error), has_errors=True)
+    codes = tuple(sorted({each.code for each in found.problems}))
+    return Result(mutant, codes, _detail(found), bool(found.errors))
 
 
 def _detail(found: Rehearsal) -> str:

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from cdk_rehearse.providers.provider import Provider
-from cdk_rehearse.services.resource_schemas import resource_schema
+from cdk_rehearse.services.resource_schemas import resource_schema, stateful_types
 
-from .mutant import COLLISION, Mutant, template
+from .mutant import COLLISION, Mutant, Rule, template
 from .named import BESIDE, SIMULATED, named
+from .samples import identifier
 
 _EXISTS = "the new resource is created before the cleanup deletes the old one, so the name is taken"
-_LATER = "the stack that has the name is deployed first and deletes it, so that the name is free"
+_FREE = Rule(
+    "harmless", "the stack that has the name is deployed first and deletes it, so that the name is free"
+)
+_DATA_LOST = Rule("wrong", "AWS lists the type as one that contains data", ("rehearse-data-replaced",))
 OPAQUE = (
     "AWS::ApiGateway::DomainName",
     "AWS::Athena::WorkGroup",
@@ -59,7 +63,7 @@ NOT_UNIQUE = {"AWS::Cognito::UserPool": "UserPoolName", "AWS::ApiGateway::RestAp
 def named_types() -> dict[str, str]:
     """The types of the edits with the property that contains the name."""
     simulated = {name: each.name_property for name, each in Provider.by_type.items() if each.name_property}
-    opaque = {each: str(resource_schema(each).name_property) for each in OPAQUE}
+    opaque = {each: identifier(resource_schema(each))[0] for each in OPAQUE}
     return {**simulated, "AWS::KMS::Alias": "AliasName", **opaque, **DERIVED}
 
 
@@ -76,7 +80,12 @@ def moved_names() -> Iterator[Mutant]:
     for kind_of, name_property in NOT_UNIQUE.items():
         resource, _ = named(kind_of, name_property)
         old, new = ({"S": template({name: resource})} for name in ("Old", "New"))
-        yield Mutant("name: may be used twice", kind_of, old, new, "harmless", "the name is not unique")
+        rule = _DATA_LOST if kind_of in stateful_types() else Rule("harmless", "the name is not unique")
+        yield Mutant(_kind(rule, "name: may be used twice"), kind_of, old, new, *rule)
+
+
+def _kind(rule: Rule, otherwise: str) -> str:
+    return "name: data lost" if rule is _DATA_LOST else otherwise
 
 
 def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]:
@@ -93,4 +102,5 @@ def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]
     yield Mutant(
         kind, f"{type}, retained", kept, after, "wrong", "a retained resource has the name", (COLLISION,)
     )
-    yield Mutant("name: free again", f"{type}, deployed after", {"S": with_it}, after, "harmless", _LATER)
+    rule = _DATA_LOST if type in stateful_types() else _FREE
+    yield Mutant(_kind(rule, "name: free again"), f"{type}, deployed after", {"S": with_it}, after, *rule)

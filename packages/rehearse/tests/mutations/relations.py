@@ -147,7 +147,7 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "Latency": _OFF,
         "Notices": _OFF,
         "Dashboard": _OFF,
-        "Logs": _OFF,
+        "Logs": Rule("wrong", "the log events are deleted", ("rehearse-data-replaced",)),
     },
     "queue": {
         "Policy": _LOST,
@@ -155,7 +155,11 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "QueueKey": Rule("wrong", "responses under a deleted key cannot be read", _LOST.codes),
         "RequestsPolicy": Rule("harmless", "a Deny is removed"),
         "TopicPolicy": _OFF,
-        "Failed": _OFF,
+        "Failed": Rule(
+            "wrong",
+            "CloudFormation updates the policy before the endpoint, whose old version still publishes",
+            DATA,
+        ),
     },
     "components": {"Policy": _LOST, "Alarm": _CLOCK, "Wake": _CLOCK},
 }
@@ -176,7 +180,7 @@ def orders() -> Iterator[Mutant]:
     for base, name, other in (
         (bases.queue, "Model", "Policy"),
         (bases.many, "Model", "Policy"),
-        (bases.components, "Config", "Policy"),
+        (bases.components, "Model", "Policy"),
         (bases.local, "Target", "Endpoint"),
         (bases.network, "Route", "Attachment"),
         (bases.local, "Model", "Policy"),
@@ -198,6 +202,14 @@ def orders() -> Iterator[Mutant]:
             codes,
             2,
         )
+    new = bases.components()
+    new["Config"]["DependsOn"].remove("Policy")
+    source = "the component is created after its model, and the model after the policy"
+    kind, place = (
+        "relation without effect: order of a first deployment",
+        "components: Config DependsOn Policy",
+    )
+    yield Mutant(kind, place, None, {"S": template(new)}, "harmless", source, (), 2)
 
 
 def relations() -> Iterator[Mutant]:

@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 def removable(declared: Any, resources: Resources) -> Iterator[Path]:
-    """The paths of what can be removed so that a reference is gone."""
+    """The paths of what can be removed so that a reference is removed."""
     schema = resource_schema(declared["Type"]).body
     found = (
         _optional(schema, path, declared["Properties"]) for path in _paths(declared["Properties"], resources)
@@ -70,16 +70,26 @@ def remove(properties: Any, path: Path) -> None:
 
 
 def without(resources: Resources, name: str) -> Resources:
-    """The resources without one, and without what refers to it."""
+    """The resources without one, and without what refers to it: as little of each resource as possible."""
     new = copy.deepcopy(resources)
-    del new[name]
-    for each in new.values():
-        while True:
-            paths = list(_paths(each["Properties"], {name: {}}))
-            if not paths:
-                break
-            schema = resource_schema(each["Type"]).body
-            remove(each["Properties"], _optional(schema, paths[0], each["Properties"]))
-        if name in each.get("DependsOn", ()):
-            each["DependsOn"].remove(name)
+    waiting = [name]
+    while waiting:
+        gone = waiting.pop()
+        new.pop(gone, None)
+        for other, each in list(new.items()):
+            if not _forget(each, gone):
+                waiting.append(other)
     return new
+
+
+def _forget(declared: Any, name: str) -> bool:
+    """Remove the references to a resource; false if the schema requires one of them."""
+    schema = resource_schema(declared["Type"]).body
+    if name in declared.get("DependsOn", ()):
+        declared["DependsOn"].remove(name)
+    while paths := list(_paths(declared["Properties"], {name: {}})):
+        path = _optional(schema, paths[0], declared["Properties"])
+        if path[0] in schema.get("required", ()) and len(path) == 1:
+            return False
+        remove(declared["Properties"], path)
+    return True
