@@ -23,7 +23,7 @@ from ..permissions.access import Access
 from ..permissions.policy import allowed_resources
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
-from .data_uses import ARCHIVES, MODELS, DataReading, Use, previous_uses
+from .data_uses import ALARMS, ARCHIVES, MODELS, DataReading, Use, previous_uses
 from .fleets import Fleets
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
@@ -70,8 +70,24 @@ class EncryptedDataUses:
         for use in present:
             if use.is_own or (use.data, use.action, use.place, use.role) in known:
                 yield DataReading(moment, use, False, self.refusal(use))
+        for use in self._lost(present):
+            yield DataReading(moment, use, False, self.refusal(use))
         for use in self._waiting(present):
             yield DataReading(moment, use, True, self._key_refusal(use))
+
+    def _lost(self, present: Sequence[Use]) -> Iterator[Use]:
+        """What no policy allows any more to a role that exists, though the endpoint still uses the place.
+
+        Policies alone say who else uses a place, and where an asynchronous endpoint reads requests.
+        """
+        used = {(each.endpoint, each.place) for each in present}
+        queues = {(each.endpoint, each.role) for each in present if each.data == "asynchronous responses"}
+        known = {(each.data, each.action, each.place, each.role) for each in present}
+        roles = {each.arn for each in iam_backends[self.access.api.account]["aws"].roles.values()}
+        for use in (each for each in self._before if each.role in roles and not each.has_previous_key):
+            is_used = (use.endpoint, use.place) in used or (use.endpoint, use.role) in queues
+            if is_used and (use.data, use.action, use.place, use.role) not in known and self._s3_refusal(use):
+                yield use
 
     def _waiting(self, present: Sequence[Use]) -> Iterator[Use]:
         """What was written before, with the roles that read it now."""
@@ -119,6 +135,8 @@ class EncryptedDataUses:
         def own(data: DataName, action: Literal["reads", "writes"], place: str, key: str) -> Use:
             return Use(endpoint, data, action, place, role, True, key)
 
+        for arn in self.fleets.alarms.get(endpoint, ()):
+            yield Use(endpoint, ALARMS, "reads", arn, role, True)
         if config.kms_key_id:
             yield own("storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id))
         for data, url, key in self._destinations(config, config_name):
@@ -201,9 +219,9 @@ class EncryptedDataUses:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
         if use.data in ("storage volumes", "logs"):
             return ""
-        action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
-        if use.data == "notifications":
-            action = "sns:Publish"
+        of_services = {"notifications": "sns:Publish", ALARMS: "cloudwatch:DescribeAlarms"}
+        of_s3 = {"reads": "s3:GetObject", "writes": "s3:PutObject"}
+        action = of_services.get(use.data, of_s3[use.action])
         context = _of_upload(use) if use.is_own and action == "s3:PutObject" else {}
         return "" if self.access.allows(use.role, action, use.place, context) else f"{action} is not allowed"
 

@@ -30,6 +30,9 @@ class ScalableTarget(Provider):
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
         _expect_simulated(properties)
         self._expect_resource(properties)
+        lowest, highest = (int(properties[name]) for name in ("MinCapacity", "MaxCapacity"))
+        if lowest > highest:  # a ValidationException of RegisterScalableTarget
+            raise StackError(f"Maximum capacity cannot be less than minimum capacity: {highest} < {lowest}")
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
             wanted["Tags"] = tags_as_map(properties["Tags"])
@@ -60,6 +63,10 @@ class ScalingPolicy(PutProvider):
     def delete(self, current: Deployed) -> None:
         name = current.properties["PolicyName"]
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        self.put(request, current.physical.id)
+        return current.physical  # the service keeps the ARN; moto makes a new one
 
     def put(self, request: Request, _: str) -> Physical:
         properties = request.properties

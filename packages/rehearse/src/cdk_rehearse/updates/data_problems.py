@@ -55,7 +55,8 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
         if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
         is_previous = use.has_previous_key
-        is_error = loss.lasts and not is_previous and place not in before
+        is_sure = use.is_own or loss.reading.refusal.startswith("kms:")  # others may be meant to lose it
+        is_error = loss.lasts and is_sure and not is_previous and place not in before
         yield Finding(
             _PREVIOUS_CODE if is_previous else _CODE,
             Severity.ERROR if is_error else Severity.WARNING,

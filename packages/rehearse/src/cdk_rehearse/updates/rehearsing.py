@@ -13,6 +13,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
+from ..construct_libraries import construct_libraries
 from .acknowledging import acknowledged, expect_codes
 from .event_kinds import counted, parsed
 from .report import Rehearsal
@@ -127,6 +128,7 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
 
 
 def _asked(request: Request) -> Rehearsal:
+    construct_libraries()  # an imported package of this project may be in the current folder
     try:
         answer = pickle.loads(
             _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
