@@ -15,6 +15,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.iam.exceptions import NotFoundException
+from moto.ecr.models import ecr_backends
 from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
 
@@ -84,6 +85,13 @@ def is_assumed_role(api: ServiceApi, role: str) -> bool:
     if any(each.name == name for each in iam_backends[api.account]["aws"].roles.values()):
         return ("role", name) in api.assumed
     return api.assumes_existing and not _was_created(api, "iam", "CreateRole", RoleName=name)
+
+
+def is_deleted_repository(api: ServiceApi, account: str, region: str, name: str) -> bool:
+    """Return whether an image repository was created in this account, and exists no more."""
+    is_here = (account, region) == (api.account, api.region)
+    exists = name in ecr_backends[api.account][api.region].repositories
+    return is_here and not exists and _was_created(api, "ecr", "CreateRepository", repositoryName=name)
 
 
 def _was_created(api: ServiceApi, service: str, operation: str, **member: str) -> bool:

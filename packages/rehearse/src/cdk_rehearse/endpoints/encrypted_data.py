@@ -135,8 +135,10 @@ class EncryptedDataUses:
         def own(data: DataName, action: Literal["reads", "writes"], place: str, key: str) -> Use:
             return Use(endpoint, data, action, place, role, True, key)
 
-        for arn in self.fleets.alarms.get(endpoint, ()):
-            yield Use(endpoint, ALARMS, "reads", arn, role, True)
+        rollback = self.fleets.deployments.get(endpoint, {}).get("AutoRollbackConfiguration", {})
+        for alarm in rollback.get("Alarms", ()):
+            arn = f"arn:aws:cloudwatch:{self.access.api.region}:{self.access.api.account}:alarm:"
+            yield Use(endpoint, ALARMS, "reads", arn + alarm["AlarmName"], role, True)
         if config.kms_key_id:
             yield own("storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id))
         for data, url, key in self._destinations(config, config_name):

@@ -74,7 +74,7 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
             expect_instances(fleets, config, _by_type(config.production_variants, config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
-    fleets.keep_alarms(wanted["EndpointName"], wanted.get("DeploymentConfig", {}))
+    fleets.deployments[wanted["EndpointName"]] = wanted.get("DeploymentConfig", {})
     return original(response)
 
 
@@ -105,7 +105,7 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     if outcome == "succeeds":
         endpoint.production_variants, endpoint.endpoint_config_name = variants, new
         endpoint.last_modified_time = utcnow()
-        fleets.keep_alarms(name, deployment)
+        fleets.deployments[name] = deployment
         if fleets.check.access.is_role(response):
             fleets.end_update(name)
     return ActionResult({"EndpointArn": endpoint.arn})

@@ -50,8 +50,8 @@ class Fleets:
     """Steps that made a scaled fleet smaller."""
     peaks: dict[str, Peak] = field(default_factory=dict)
     """The most instances of each endpoint that was updated since the last step, both fleets together."""
-    alarms: dict[str, list[str]] = field(default_factory=dict)
-    """The ARNs of the rollback alarms of each endpoint's next update."""
+    deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The ``DeploymentConfig`` of each endpoint, which moto forgets."""
     late_log_groups: set[str] = field(default_factory=set)
     """Log groups of deleted endpoints and components whose roles may create them again.
 
@@ -218,12 +218,6 @@ class Fleets:
     def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
         """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
         self.expect_alarms_for(deployment, self._roles_of(self.models_of(config_name)))
-
-    def keep_alarms(self, endpoint: str, deployment: Mapping[str, Any]) -> None:
-        """Keep the rollback alarms of an endpoint, which moto forgets."""
-        prefix = f"arn:aws:cloudwatch:{self.api.region}:{self.api.account}:alarm:"
-        named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
-        self.alarms[endpoint] = [f"{prefix}{each['AlarmName']}" for each in named]
 
     def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
         """The same for these roles."""

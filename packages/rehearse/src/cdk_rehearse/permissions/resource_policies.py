@@ -1,4 +1,4 @@
-"""The policies of KMS keys, buckets and topics of the account, which decide together with those of a role.
+"""The policies of keys, buckets, topics and image repositories, which decide together with those of a role.
 
 Sources: IAM user guide, "Policy evaluation logic" (a Deny in any policy wins; in one account, either may
 allow); KMS developer guide, "Troubleshooting key access" (a key policy must allow the role, or the account,
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from moto.ecr.models import ecr_backends
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 from moto.sns.models import sns_backends
@@ -65,12 +66,15 @@ class ResourcePolicies:
         return is_allowed and key.key_state == "Enabled"
 
     def _policy(self, action: str, resource: str) -> str | bytes | None:
-        """The policy of a key, a bucket or a topic; ``None`` without one."""
+        """The policy of a key, a bucket, a topic or a repository; ``None`` without one."""
         if action.startswith("s3:"):
             name = resource.removeprefix("arn:aws:s3:::").partition("/")[0]
             found: Any = s3_backends[self.api.account]["aws"].buckets.get(name)
         elif action.startswith("sns:"):
             found = sns_backends[self.api.account][self.api.region].topics.get(resource)
+        elif action.startswith("ecr:"):
+            repositories = ecr_backends[self.api.account][self.api.region].repositories.values()
+            found = next((each for each in repositories if each.arn == resource), None)
         else:
             found = self._key(resource)
         return None if found is None else found.policy

@@ -24,6 +24,8 @@ from ..errors import TemplateError
 from ..opaque_values import is_opaque
 
 _REGION = "us-east-1"
+#: What the schemas lack.
+_REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
 _DRAFT = jsonschema.Draft7Validator.VALIDATORS
 #: What jsonschema cannot read in patterns of names, such as the keys of tags: classes, and ``$`` with a number.
 _CLASSES = {r"||\\p": r"\\p", r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d", "*)${1,": "*){1,"}
@@ -132,7 +134,7 @@ def resource_schema(type: str) -> ResourceSchema:
     text = (folder / "resources" / f"{index[type]}.json").read_text()
     for unknown, known in _CLASSES.items():
         text = text.replace(unknown, known)
-    return ResourceSchema(type, json.loads(text))
+    return ResourceSchema(type, {**_REQUIRED.get(type, {}), **json.loads(text)})
 
 
 @cache
@@ -184,27 +186,19 @@ def _one_of(_: Any, names: list[str], value: Any, __: Any) -> Iterator[jsonschem
         yield jsonschema.ValidationError(f"exactly one of {names} is required")
 
 
-def _converted(keyword: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    """The check of a keyword, which needs a number or a text where CloudFormation accepts both."""
-    return lambda _, limit, value, schema: _DRAFT[keyword](_, limit, convert(value), schema)
-
-
-def _number(value: Any) -> Any:
-    if not isinstance(value, str) or not _is_number(None, value):
-        return value
-    return int(value) if value.isdecimal() else float(value)
-
-
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) else value
+def _converted(keyword: str) -> Callable[..., Any]:
+    """The check of a keyword; CloudFormation accepts a text as a number, and a number as a text."""
+    check, convert = _DRAFT[keyword], str if keyword.endswith("Length") else float
+    return lambda _, limit, value, schema: check(
+        _, limit, convert(value) if _is_number(_, value) else value, schema
+    )
 
 
 # CloudFormation accepts a string for every scalar: parameters are always strings.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
     {
-        **{each: _converted(each, _number) for each in _DRAFT if "imum" in each or each == "multipleOf"},
-        **{each: _converted(each, _text) for each in ("minLength", "maxLength")},
+        **{each: _converted(each) for each in _DRAFT if each.endswith(("Length", "imum", "multipleOf"))},
         **{"pattern": _pattern, "enum": _enum, "requiredXor": _one_of},
     },
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(

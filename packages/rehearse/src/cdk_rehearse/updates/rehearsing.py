@@ -115,6 +115,7 @@ def _chosen(old: Version, new: Version, stacks: tuple[str, ...]) -> tuple[Versio
 
 def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
     """Give a template alone the name of the one stack that it is compared with."""
+    stacks = tuple(name for name in stacks if name not in alone.stacks[0].names)
     named = other.only(stacks or alone.stacks[0].names)
     chosen = named if named.stacks or stacks else other
     if len(chosen.stacks) != 1:
