@@ -68,8 +68,8 @@ def add_arguments(
         action="append",
         default=[],
         metavar="CODE[@PLACE]",
-        help="do not count this problem, for example rehearse-leftover@Digits; the place is the construct, "
-        "logical ID, stack or endpoint before its text; repeatable",
+        help="do not count this problem, for example rehearse-leftover@Orders; the place is what the report "
+        "prints before it, such as a construct, logical ID or stack; repeatable",
     )
     add_common(parser, "--region", "--profile", "--json")
 
@@ -84,7 +84,11 @@ def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
         metavar="NAME=COUNT",
         help=fleet,
     )
-    kinds = "; ".join(f"{name}={each['subject']}: {each['help']}" for name, each in KINDS.items())
+    kinds = "; ".join(
+        f"{name}={each['subject']}: {each['help']}"
+        for name, each in KINDS.items()
+        if fleet != argparse.SUPPRESS or "about" not in each
+    )
     parser.add_argument(
         "--meanwhile",
         action="append",

@@ -258,7 +258,7 @@ class EncryptedDataUses:
 
 
 def _of_upload(use: Use) -> dict[str, str]:
-    """The condition keys of SageMaker's uploads (API reference, AsyncInferenceOutputConfig, ``KmsKeyId``)."""
+    """The condition keys of uploads (API: ProductionVariantCoreDumpConfig; inferred for other data)."""
     header = "s3:x-amz-server-side-encryption"
     return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}
 

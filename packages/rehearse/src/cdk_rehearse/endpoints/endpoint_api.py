@@ -3,11 +3,12 @@
 * ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for variants under
   auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic
   scaling).
-* Instances are launched with the role as it is. Rollback alarms must exist (API: AutoRollbackConfig).
-* A model or configuration that an endpoint uses cannot be deleted. The API reference of DeleteEndpointConfig
-  forbids it while the endpoint runs or is updated. The real service may carry it out and break the endpoint.
+* Instances are launched with the role as it is. Rollback alarms must exist (inferred: the API reference of
+  AutoRollbackConfig only says "alarms in your account").
+* A model or configuration that an endpoint uses cannot be deleted (inferred). The API reference of
+  DeleteEndpointConfig forbids it, but SageMaker deletes it (hashicorp/terraform-provider-aws issue 48997).
 * EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API reference
-  of EC2, "DeleteSecurityGroup" and "DeleteSubnet", error ``DependencyViolation``).
+  of EC2, "DeleteSecurityGroup", and its error code ``DependencyViolation``).
 """
 
 from __future__ import annotations

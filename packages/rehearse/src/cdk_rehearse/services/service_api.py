@@ -98,6 +98,11 @@ class ServiceApi:
         except BotoCoreError as error:
             raise StackError(str(error)) from error
 
+    def create_bucket(self, name: str) -> None:
+        """Create a bucket in the Region; us-east-1 must not be named."""
+        place = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        self.call("s3", "CreateBucket", Bucket=name, **({} if self.region == "us-east-1" else place))
+
     def note_not_simulated(self, what: str, stack: str, logical_id: str) -> None:
         """Note a type, or a part of one, that is not simulated."""
         names = self.not_simulated.setdefault(what, [])

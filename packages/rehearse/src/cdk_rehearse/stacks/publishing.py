@@ -10,7 +10,6 @@ from moto.s3.models import s3_backends
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-from ..providers.storage import location
 from ..services.service_api import ServiceApi
 
 
@@ -33,7 +32,7 @@ def publish(assembly: Assembly, api: ServiceApi) -> None:
 def _expect_bucket(name: str, api: ServiceApi) -> None:
     """Create the bucket of an environment that was bootstrapped with another qualifier."""
     if api.assumes_existing and name not in s3_backends[api.account]["aws"].buckets:
-        api.call("s3", "CreateBucket", Bucket=name, **location(api.region))
+        api.create_bucket(name)
 
 
 def _zipped(folder: Path) -> bytes:

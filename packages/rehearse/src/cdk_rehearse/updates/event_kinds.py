@@ -1,4 +1,4 @@
-"""The kinds of events that a user can name: the form of each subject, a line of help and an example."""
+"""The kinds of events that a user can name: subject, help, example, and whether it is about endpoints."""
 
 from __future__ import annotations
 
