@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
-from moto.iam.exceptions import NotFoundException
 from moto.ecr.models import ecr_backends
+from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
 

@@ -18,7 +18,7 @@ from constructs_triton_core.facts.encrypted_data import DataName
 from ..permissions.policy import allowed_resources
 from ..steps import Step
 
-ALARMS = "rollback alarms"
+ALARMS: Literal["rollback alarms"] = "rollback alarms"
 MODELS: DataName = "models"
 ARCHIVES: DataName = "uploaded archives"
 _DECRYPT = "kms:Decrypt"

@@ -82,11 +82,12 @@ class EncryptedDataUses:
         """
         used = {(each.endpoint, each.place) for each in present}
         queues = {(each.endpoint, each.role) for each in present if each.data == "asynchronous responses"}
-        known = {(each.data, each.action, each.place, each.role) for each in present}
         roles = {each.arn for each in iam_backends[self.access.api.account]["aws"].roles.values()}
-        for use in (each for each in self._before if each.role in roles and not each.has_previous_key):
+        for use in self._before:
             is_used = (use.endpoint, use.place) in used or (use.endpoint, use.role) in queues
-            if is_used and (use.data, use.action, use.place, use.role) not in known and self._s3_refusal(use):
+            is_known = any(replace(use, key=each.key) == each for each in present)
+            is_lost = use.role in roles and is_used and not (is_known or use.has_previous_key)
+            if is_lost and self._s3_refusal(use):
                 yield use
 
     def _waiting(self, present: Sequence[Use]) -> Iterator[Use]:

@@ -133,10 +133,9 @@ class ExecutionRoleCheck:
         for kind, member in (("subnet", "Subnets"), ("security-group", "SecurityGroupIds")):
             needs += [("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]]
         ec2 = ec2_backends[self.api.account][self.api.region]
-        groups = map(ec2.get_security_group_from_id, network["SecurityGroupIds"])
         vpcs = {each.vpc_id for each in ec2.describe_subnets() if each.id in network["Subnets"]}
-        for group in groups:
-            if group is not None and vpcs and group.vpc_id not in vpcs:
+        for group in filter(None, map(ec2.get_security_group_from_id, network["SecurityGroupIds"])):
+            if vpcs and group.vpc_id not in vpcs:
                 raise PermissionError(f"Security group {group.id} and the subnets are of different VPCs")
         for action, resource in needs:
             if not self.access.allows(role, action, resource, {}):

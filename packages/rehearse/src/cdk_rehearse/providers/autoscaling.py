@@ -30,9 +30,8 @@ class ScalableTarget(Provider):
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
         _expect_simulated(properties)
         self._expect_resource(properties)
-        lowest, highest = (int(properties[name]) for name in ("MinCapacity", "MaxCapacity"))
-        if lowest > highest:  # a ValidationException of RegisterScalableTarget
-            raise StackError(f"Maximum capacity cannot be less than minimum capacity: {highest} < {lowest}")
+        if int(properties["MinCapacity"]) > int(properties["MaxCapacity"]):
+            raise StackError("Maximum capacity cannot be less than minimum capacity")
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
             wanted["Tags"] = tags_as_map(properties["Tags"])
@@ -64,11 +63,7 @@ class ScalingPolicy(PutProvider):
         name = current.properties["PolicyName"]
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
 
-    def update(self, current: Deployed, request: Request) -> Physical:
-        self.put(request, current.physical.id)
-        return current.physical  # the service keeps the ARN; moto makes a new one
-
-    def put(self, request: Request, _: str) -> Physical:
+    def put(self, request: Request, name: str) -> Physical:
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
@@ -77,6 +72,7 @@ class ScalingPolicy(PutProvider):
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
+        arn = name if name.startswith("arn:") else arn  # an update keeps the ARN; moto makes a new one
         return Physical(arn, {"Arn": arn})
 
 

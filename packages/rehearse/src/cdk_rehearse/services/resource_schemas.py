@@ -27,7 +27,7 @@ _REGION = "us-east-1"
 #: What the schemas lack.
 _REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
 _DRAFT = jsonschema.Draft7Validator.VALIDATORS
-#: What jsonschema cannot read in patterns of names, such as the keys of tags: classes, and ``$`` with a number.
+#: What jsonschema cannot read in patterns of names, such as the keys of tags.
 _CLASSES = {r"||\\p": r"\\p", r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d", "*)${1,": "*){1,"}
 _CLASSES |= dict.fromkeys((r"\\p{M}", r"\\p{S}", r"\\p{P}"), r"\\W")
 #: Their attributes are outputs of a template, or what a function responds.
@@ -199,7 +199,9 @@ _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
     {
         **{each: _converted(each) for each in _DRAFT if each.endswith(("Length", "imum", "multipleOf"))},
-        **{"pattern": _pattern, "enum": _enum, "requiredXor": _one_of},
+        "pattern": _pattern,
+        "enum": _enum,
+        "requiredXor": _one_of,
     },
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
         {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
+from ..endpoints.data_uses import ALARMS
 from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
@@ -141,6 +142,7 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
 
 def _fix_of_previous_key(use: Use) -> str:
     """Keep the key until nothing under it is needed; only the user knows whether this is so."""
+    assert use.data != ALARMS  # they have no key
     if use.data in ("captured data", "core dumps"):
         keep = "keep the permission for the old key, with old_key.grant_decrypt(role),"
     else:
