@@ -20,11 +20,10 @@ from constructs_triton_core.processes.children import STDOUT, Finished, run_chil
 from . import moto_gaps
 from .behaviour import Behaviour
 from .custom_resources.functions import Answers, Functions
-from .endpoints import endpoint_api
+from .endpoints import endpoint_api, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
-from .endpoints.observations import Observations
 from .existing import outside
 from .permissions import role_policies
 from .permissions.access import Access, RoleCredentials
@@ -104,7 +103,6 @@ class SimulatedAccount:
         self.functions = Functions(self.api, self.access)
         self.answers = Answers(self.functions.are_idle, self.endpoint_url)
         self.stacks = Stacks(self.api)
-        self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
         self.fleets = Fleets(self.api, self.execution_roles)
         self.encrypted_data = EncryptedDataUses(self.fleets, self.access)
@@ -130,7 +128,7 @@ class SimulatedAccount:
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
             *role_policies.patches(),
-            *self.observations.patches(),
+            *observations.patches(self.stacks),
         ]
 
     @property

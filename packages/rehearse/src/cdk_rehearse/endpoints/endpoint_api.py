@@ -74,7 +74,8 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
             config = response.sagemaker_backend.endpoint_configs[name]
             expect_instances(fleets, config, _by_type(config.production_variants, config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
-                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
+                roles = fleets.roles_of(fleets.models_of(name))
+                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), roles)
     fleets.deployments[wanted["EndpointName"]] = wanted.get("DeploymentConfig", {})
     return original(response)
 
@@ -91,7 +92,7 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     _refuse_scaled_variants(response, name, before, config.production_variants)
     components.expect_unaffected(name, before, config.production_variants)
     with refusing():
-        fleets.expect_alarms(deployment, new)
+        fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
         fleets.update(name, old, new)
     is_change = old != new  # after a failed update, the return to the old configuration succeeds
     variants = _next_variants(endpoint, config, wanted)
@@ -116,8 +117,7 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
     if endpoint is None:
         raise ValidationError(message=f'Could not find endpoint "{wanted["EndpointName"]}".')
     if config is None:
-        name = wanted["EndpointConfigName"]
-        raise ValidationError(message=f'Could not find endpoint configuration "{name}".')
+        raise ValidationError(f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".')
 
 
 def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -244,11 +244,6 @@ def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any],
 
 def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
     """The subnets and security groups of a configuration for components, and of the models of others."""
-    yield _ids(fleets.kept_members(config_name).get("VpcConfig"))
-    for name in fleets.models_of(config_name):
-        yield _ids(fleets.model(name).vpc_config)
-
-
-def _ids(vpc_config: Mapping[str, list[str]] | None) -> list[str]:
-    found = vpc_config or {}
-    return [*found.get("Subnets", ()), *found.get("SecurityGroupIds", ())]
+    own = [fleets.model(name).vpc_config for name in fleets.models_of(config_name)]
+    for each in filter(None, (fleets.kept_members(config_name).get("VpcConfig"), *own)):
+        yield from (each.get("Subnets", []), each.get("SecurityGroupIds", []))

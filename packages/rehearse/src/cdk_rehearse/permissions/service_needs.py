@@ -58,5 +58,6 @@ def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, s
     elif request.body[:1] == "{":
         given |= json.loads(request.body)
         given["Name"] = given.get("Name", "").lstrip("/")
-        kind, given["name"], *_ = *given.get("ResourceId", "").split("/"), ""
+        kind, _, rest = str(given.get("ResourceId", "")).partition("/")
+        given["name"] = rest.partition("/")[0]
     return kind and f" of {kind}", given

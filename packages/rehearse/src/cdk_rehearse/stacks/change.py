@@ -215,9 +215,9 @@ def _check_properties(request: Request) -> None:
 def order(
     template: Template, behaviour: Behaviour, phase: str, *, is_reversed: bool = False
 ) -> tuple[str, ...]:
-    """Logical IDs, each after those that it depends on, or in reverse; the rest as declared or at random.
+    """Logical IDs, each after those that it depends on, or before them; otherwise as declared or random.
 
-    At random, each is of those that could be next the one with the lowest number.
+    In a random order, the next resource is the one with the lowest number among those that could be next.
     """
     if not behaviour.random_order:
         return template.order[::-1] if is_reversed else template.order
