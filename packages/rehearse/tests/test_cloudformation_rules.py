@@ -59,7 +59,7 @@ NAMED: dict[str, dict[str, Any]] = {
     "AWS::ECS::Cluster": {"ClusterName": "acme"},
     "AWS::ECS::Service": {"ServiceName": "acme", "Cluster": "acme"},
     "AWS::Cognito::UserPoolDomain": {"UserPoolId": "us-east-1_a", "Domain": "acme"},
-    "AWS::ElasticLoadBalancingV2::LoadBalancer": {"Name": "acme"},
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": {"Name": "acme", "Subnets": ["subnet-a"]},
     "AWS::ElasticLoadBalancingV2::TargetGroup": {"Name": "acme"},
     "AWS::Lambda::Function": {"FunctionName": "acme", "Role": ROLE, "Code": {"ZipFile": "a"}},
     "AWS::KMS::Alias": {"AliasName": "alias/acme", "TargetKeyId": "a"},

@@ -103,8 +103,8 @@ def test_a_removed_container_of_direct_invocation_is_a_warning(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["ocr", ""])
-def test_a_removed_component_is_a_warning_unless_its_name_is_generated(name: str, tmp_path: Path) -> None:
-    """A component is always named, but callers do not have a generated name in their code."""
+def test_a_removed_component_is_a_warning(name: str, tmp_path: Path) -> None:
+    """Every call to a component names it, also if CloudFormation has generated the name."""
     old = shared()
     if name:
         old["One"]["Properties"]["InferenceComponentName"] = name
@@ -112,7 +112,7 @@ def test_a_removed_component_is_a_warning_unless_its_name_is_generated(name: str
     found = rehearsal(tmp_path, old, new)
     (line,) = found.callers
     assert "no longer has inference component" in line
-    assert [each.severity for each in found.problems] == ([Severity.WARNING] if name else [])
+    assert [each.severity for each in found.problems] == [Severity.WARNING]
 
 
 def test_a_stack_without_endpoints_has_no_callers(tmp_path: Path) -> None:

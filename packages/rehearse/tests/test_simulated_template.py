@@ -73,6 +73,9 @@ def test_create_only_properties_replace() -> None:
         ("AWS::Logs::LogGroup", {"RetentionInDays": "soon"}, "RetentionInDays"),
         ("AWS::Logs::LogGroup", {"RetentionInDays": "31"}, "not one of"),
         ("AWS::CloudWatch::Alarm", {"EvaluationPeriods": [3]}, "EvaluationPeriods"),
+        ("AWS::SQS::Queue", {"DelaySeconds": "1000"}, "maximum of 900"),
+        ("AWS::EC2::Route", {"RouteTableId": "rtb-1", "DestinationCidrBlock": "0.0.0.0/0"}, "exactly one of"),
+        ("AWS::EC2::VPCGatewayAttachment", {"VpcId": "vpc-1"}, "exactly one of"),
     ],
 )
 def test_properties_are_checked_against_the_schema(
@@ -86,8 +89,23 @@ def test_properties_are_checked_against_the_schema(
 def test_scalars_may_be_strings() -> None:
     """CloudFormation accepts numbers and booleans as strings, because parameters are strings."""
     resource_schema("AWS::Logs::LogGroup").check({"RetentionInDays": "30"})
+    resource_schema("AWS::SNS::Topic").check({"TopicName": 3})
     with pytest.raises(TemplateError, match="Unrecognized resource types"):
         resource_schema("AWS::Nothing::AtAll")
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        ("AWS::Omics::Workflow", {"Name": "a", "ParameterTemplate": {"of a, b": {"Description": "x"}}}),
+        ("AWS::SageMaker::ModelPackage", {"CustomerMetadataProperties": {"a": "b"}}),
+        ("AWS::SSM::Parameter", {"Type": "String", "Value": "x", "Tags": {"é": "b"}}),
+        ("AWS::Glue::UserDefinedFunction", {"FunctionName": "a", "DatabaseName": "b"}),
+    ],
+)
+def test_patterns_that_python_cannot_read_end_no_rehearsal(kind: str, properties: dict[str, Any]) -> None:
+    """Names and values that the pattern of a schema allows are accepted, whoever can read the pattern."""
+    resource_schema(kind).check(properties)
 
 
 def test_requests_are_checked_against_the_service_model() -> None:

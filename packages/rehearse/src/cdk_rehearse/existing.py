@@ -67,6 +67,14 @@ def is_assumed_role(api: ServiceApi, role: str) -> bool:
     return _is_assumed(api, exists, ("role", name), "CreateRole", RoleName=name)
 
 
+def is_deleted_repository(api: ServiceApi, account: str, region: str, name: str) -> bool:
+    """Return whether an image repository was created in this account, and exists no more."""
+    if (account, region) != (api.account, api.region) or name in api.backend("ecr").repositories:
+        return False
+    created = (each for _, operation, each in api.calls if operation == "CreateRepository")
+    return any(each["repositoryName"] == name for each in created)
+
+
 def _is_assumed(api: ServiceApi, exists: bool, mention: Mention, operation: str, **member: str) -> bool:
     if exists:
         return mention in api.assumed

@@ -18,6 +18,7 @@ from constructs_triton_core.facts.encrypted_data import DataName
 from ..permissions.policy import allowed_resources
 from ..steps import Step
 
+ALARMS: Literal["rollback alarms"] = "rollback alarms"
 MODELS: DataName = "models"
 ARCHIVES: DataName = "uploaded archives"
 _DECRYPT = "kms:Decrypt"
@@ -34,7 +35,7 @@ class Use:
     """
 
     endpoint: str
-    data: DataName
+    data: DataName | Literal["rollback alarms"]
     action: Literal["reads", "writes"]
     place: str
     role: str

@@ -18,7 +18,7 @@ from ..permissions.access import Access
 from ..permissions.policy import allowed_resources
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
-from .data_uses import ARCHIVES, MODELS, DataReading, Use, previous_uses
+from .data_uses import ALARMS, ARCHIVES, MODELS, DataReading, Use, previous_uses
 from .fleets import Fleets
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
@@ -65,8 +65,25 @@ class EncryptedDataUses:
         for use in present:
             if use.is_own or (use.data, use.action, use.place, use.role) in known:
                 yield DataReading(moment, use, False, self.refusal(use))
+        for use in self._lost(present):
+            yield DataReading(moment, use, False, self.refusal(use))
         for use in self._waiting(present):
             yield DataReading(moment, use, True, self._key_refusal(use))
+
+    def _lost(self, present: Sequence[Use]) -> Iterator[Use]:
+        """What no policy allows any more to a role that exists, though the endpoint still uses the place.
+
+        Policies alone say who else uses a place, and where an asynchronous endpoint reads requests.
+        """
+        used = {(each.endpoint, each.place) for each in present}
+        queues = {(each.endpoint, each.role) for each in present if each.data == "asynchronous responses"}
+        roles = {each.arn for each in self.access.api.backend("iam").roles.values()}
+        for use in self._before:
+            is_used = (use.endpoint, use.place) in used or (use.endpoint, use.role) in queues
+            is_known = any(replace(use, key=each.key) == each for each in present)
+            is_lost = use.role in roles and is_used and not (is_known or use.has_previous_key)
+            if is_lost and self._s3_refusal(use):
+                yield use
 
     def _waiting(self, present: Sequence[Use]) -> Iterator[Use]:
         """What was written before, with the roles that read it now."""
@@ -114,6 +131,10 @@ class EncryptedDataUses:
         def own(data: DataName, action: Literal["reads", "writes"], place: str, key: str) -> Use:
             return Use(endpoint, data, action, place, role, True, key)
 
+        rollback = self.fleets.deployments.get(endpoint, {}).get("AutoRollbackConfiguration", {})
+        for alarm in rollback.get("Alarms", ()):
+            arn = f"arn:aws:cloudwatch:{self.access.api.region}:{self.access.api.account}:alarm:"
+            yield Use(endpoint, ALARMS, "reads", arn + alarm["AlarmName"], role, True)
         if config.kms_key_id:
             yield own("storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id))
         for data, url, key in self._destinations(config, config_name):
@@ -194,9 +215,9 @@ class EncryptedDataUses:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
         if use.data in ("storage volumes", "logs"):
             return ""
-        action = {"reads": "s3:GetObject", "writes": "s3:PutObject"}[use.action]
-        if use.data == "notifications":
-            action = "sns:Publish"
+        of_services = {"notifications": "sns:Publish", ALARMS: "cloudwatch:DescribeAlarms"}
+        of_s3 = {"reads": "s3:GetObject", "writes": "s3:PutObject"}
+        action = of_services.get(use.data, of_s3[use.action])
         context = _of_upload(use) if use.is_own and action == "s3:PutObject" else {}
         return "" if self.access.allows(use.role, action, use.place, context) else f"{action} is not allowed"
 

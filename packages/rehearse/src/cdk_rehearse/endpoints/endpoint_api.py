@@ -76,6 +76,7 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
             if fleets.api.behaviour.looks_up_alarms_at_create:
                 roles = fleets.roles_of(fleets.models_of(name))
                 fleets.expect_alarms(wanted.get("DeploymentConfig", {}), roles)
+    fleets.deployments[wanted["EndpointName"]] = wanted.get("DeploymentConfig", {})
     return original(response)
 
 
@@ -106,6 +107,7 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     if outcome == "succeeds":
         endpoint.production_variants, endpoint.endpoint_config_name = variants, new
         endpoint.last_modified_time = utcnow()
+        fleets.deployments[name] = deployment
         if fleets.check.access.is_role(response):
             fleets.end_update(name)
     return ActionResult({"EndpointArn": endpoint.arn})

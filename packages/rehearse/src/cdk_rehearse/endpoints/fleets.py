@@ -47,6 +47,8 @@ class Fleets:
     """Steps that made a scaled fleet smaller."""
     peaks: dict[str, Peak] = field(default_factory=dict)
     """The most instances of each endpoint that was updated since the last step, both fleets together."""
+    deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The ``DeploymentConfig`` of each endpoint, which moto forgets."""
     late_log_groups: set[str] = field(default_factory=set)
     """Log groups of deleted endpoints and components whose roles may create them again.
 

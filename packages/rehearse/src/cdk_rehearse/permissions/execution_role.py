@@ -13,7 +13,7 @@ from moto.iam.exceptions import NotFoundException
 from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_ACTIONS
 
 from ..errors import StackError
-from ..existing import is_assumed_bucket, is_assumed_role, is_placed
+from ..existing import is_assumed_bucket, is_assumed_role, is_deleted_repository, is_placed
 from ..services.service_api import ServiceApi
 from .access import Access
 from .s3_needs import services_of_s3
@@ -104,6 +104,9 @@ class ExecutionRoleCheck:
     def _expect_image(self, role: str, image: str) -> None:
         if image in self.api.behaviour.deleted_images:
             raise PermissionError(f"Requested image {image} not found.")
+        found = _IMAGE.fullmatch(image)
+        if found and is_deleted_repository(self.api, *found.groups()):
+            raise PermissionError(f"Requested image {image} not found: its repository does not exist.")
         for action, resource in _pull_needs(image):
             if not self.access.allows(role, action, resource, {}):
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")
@@ -115,6 +118,11 @@ class ExecutionRoleCheck:
         needs = [(each, "*" if ":Describe" in each else interface) for each in NETWORK_ACTIONS]
         for kind, member in (("subnet", "Subnets"), ("security-group", "SecurityGroupIds")):
             needs += [("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]]
+        ec2 = self.api.backend("ec2")
+        vpcs = {each.vpc_id for each in ec2.describe_subnets() if each.id in network["Subnets"]}
+        for group in filter(None, map(ec2.get_security_group_from_id, network["SecurityGroupIds"])):
+            if vpcs and group.vpc_id not in vpcs:
+                raise PermissionError(f"Security group {group.id} and the subnets are of different VPCs")
         for action, resource in needs:
             if not self.access.allows(role, action, resource, {}):
                 subnets = ", ".join(network["Subnets"])

@@ -121,7 +121,8 @@ def _concerns(statement: Mapping[str, Any], element: Literal["Action", "Resource
     excluded, ignores_case = f"Not{element}", element == "Action"
     if excluded in statement:
         return not _matches_any(statement[excluded], value, ignore_case=ignores_case)
-    return _matches_any(statement[element], value, ignore_case=ignores_case)
+    named = statement.get(element, "*")  # the policy of an image repository names no resource
+    return _matches_any(named, value, ignore_case=ignores_case)
 
 
 def _is_principal(declared: Any, principal: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""The policies of KMS keys, buckets and topics of the account, which decide together with those of a role.
+"""The policies of keys, buckets, topics and image repositories, which decide together with those of a role.
 
 Sources: IAM user guide, "Policy evaluation logic" (a Deny in any policy wins; in one account, either may
 allow); KMS developer guide, "Troubleshooting key access" (a key policy must allow the role, or the account,
@@ -59,12 +59,15 @@ class ResourcePolicies:
         return is_allowed and key.key_state == "Enabled"
 
     def _policy(self, action: str, resource: str) -> str | bytes | None:
-        """The policy of a key, a bucket or a topic; ``None`` without one."""
+        """The policy of a key, a bucket, a topic or a repository; ``None`` without one."""
         if action.startswith("s3:"):
             name = resource.removeprefix("arn:aws:s3:::").partition("/")[0]
             found: Any = self.api.backend("s3").buckets.get(name)
         elif action.startswith("sns:"):
             found = self.api.backend("sns").topics.get(resource)
+        elif action.startswith("ecr:"):
+            repositories = self.api.backend("ecr").repositories.values()
+            found = next((each for each in repositories if each.arn == resource), None)
         else:
             found = self._key(resource)
         return None if found is None else found.policy

@@ -30,6 +30,8 @@ class ScalableTarget(Provider):
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
         _expect_simulated(properties)
         self._expect_resource(properties)
+        if int(properties["MinCapacity"]) > int(properties["MaxCapacity"]):
+            raise StackError("Maximum capacity cannot be less than minimum capacity")
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
             wanted["Tags"] = tags_as_map(properties["Tags"])
@@ -61,7 +63,7 @@ class ScalingPolicy(PutProvider):
         name = current.properties["PolicyName"]
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
 
-    def put(self, request: Request, _: str) -> Physical:
+    def put(self, request: Request, name: str) -> Physical:
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
@@ -70,6 +72,7 @@ class ScalingPolicy(PutProvider):
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
+        arn = name if name.startswith("arn:") else arn  # an update keeps the ARN; moto makes a new one
         return Physical(arn, {"Arn": arn})
 
 

@@ -55,6 +55,12 @@ class EndpointConfig(_NamedProvider):
     type = "AWS::SageMaker::EndpointConfig"
     kind, name_property = "EndpointConfig", "EndpointConfigName"
 
+    def create(self, request: Request) -> Physical:
+        names = [each["VariantName"] for each in request.properties["ProductionVariants"]]
+        if len(names) != len({*names}):
+            raise InferredError(f"Names of variants must be unique, got {', '.join(names)}")
+        return super().create(request)
+
 
 class Endpoint(_NamedProvider):
     type = "AWS::SageMaker::Endpoint"

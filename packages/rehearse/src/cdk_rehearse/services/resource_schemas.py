@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,8 +24,12 @@ from ..errors import TemplateError
 from ..opaque_values import is_opaque
 
 _REGION = "us-east-1"
-#: Classes of characters that jsonschema cannot read in names of properties, such as the keys of tags.
-_CLASSES = {r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d"}
+#: What the schemas lack.
+_REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
+_DRAFT = jsonschema.Draft7Validator.VALIDATORS
+#: What jsonschema cannot read in patterns of names, such as the keys of tags.
+_CLASSES = {r"||\\p": r"\\p", r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d", "*)${1,": "*){1,"}
+_CLASSES |= dict.fromkeys((r"\\p{M}", r"\\p{S}", r"\\p{P}"), r"\\W")
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
 #: The schemas call it conditional, but UpdateTable cannot change it, and change sets show a replacement.
@@ -129,7 +134,7 @@ def resource_schema(type: str) -> ResourceSchema:
     text = (folder / "resources" / f"{index[type]}.json").read_text()
     for unknown, known in _CLASSES.items():
         text = text.replace(unknown, known)
-    return ResourceSchema(type, json.loads(text))
+    return ResourceSchema(type, {**_REQUIRED.get(type, {}), **json.loads(text)})
 
 
 @cache
@@ -166,8 +171,9 @@ def _is_integer(checker: Any, value: Any) -> bool:
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    if isinstance(value, str) and regex.search(pattern, value) is None:
-        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+    with suppress(regex.error):  # two types of Glue have a range that only Java can read
+        if isinstance(value, str) and regex.search(pattern, value) is None:
+            yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
@@ -175,20 +181,28 @@ def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema
         yield jsonschema.ValidationError(f"{value!r} is not one of {values!r}")
 
 
-def _minimum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    if _is_number(None, value) and float(value) < limit:
-        yield jsonschema.ValidationError(f"{value!r} is less than the minimum of {limit}")
+def _one_of(_: Any, names: list[str], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(value, dict) and len(value.keys() & {*names}) != 1:
+        yield jsonschema.ValidationError(f"exactly one of {names} is required")
 
 
-def _maximum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    if _is_number(None, value) and float(value) > limit:
-        yield jsonschema.ValidationError(f"{value!r} is greater than the maximum of {limit}")
+def _converted(keyword: str) -> Callable[..., Any]:
+    """The check of a keyword; CloudFormation accepts a text as a number, and a number as a text."""
+    check, convert = _DRAFT[keyword], str if keyword.endswith("Length") else float
+    return lambda _, limit, value, schema: check(
+        _, limit, convert(value) if _is_number(_, value) else value, schema
+    )
 
 
 # CloudFormation accepts a string for every scalar: parameters are always strings.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
-    {"pattern": _pattern, "enum": _enum, "minimum": _minimum, "maximum": _maximum},
+    {
+        **{each: _converted(each) for each in _DRAFT if each.endswith(("Length", "imum", "multipleOf"))},
+        "pattern": _pattern,
+        "enum": _enum,
+        "requiredXor": _one_of,
+    },
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
         {
             "number": _is_number,

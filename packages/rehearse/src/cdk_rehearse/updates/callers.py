@@ -70,7 +70,7 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
     """Yield what callers notice, the endpoints first; one whose path is empty is no problem.
 
     It is an error if every call fails, and a warning if those fail that name something. Calls that name no
-    variant work with each of them, and callers do not have generated names in their code.
+    variant work with each of them, and callers do not have generated names of models in their code.
     """
     kept = {each[0] for each in before & after if each[1] == _ENDPOINT}
     for kind, endpoint in sorted({(each[1], each[0]) for each in before ^ after}):
@@ -83,7 +83,8 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
         elif kind == _OPERATION:
             yield _noticed(place, f"{place}: {gone[0]} fails, and callers must use {added[0]}")
         elif gone:
-            is_named = kind != "variant" and not all(map(GENERATED.search, gone))
+            is_generated = kind == "model" and all(map(GENERATED.search, gone))
+            is_named = kind != "variant" and not is_generated
             text = f"{place} no longer has {kind} {some_of(gone)}"
             yield replace(_noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING)
         if added and endpoint in kept and kind != _OPERATION:

@@ -10,6 +10,7 @@ from pathlib import Path
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
+from ..endpoints.data_uses import ALARMS
 from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
@@ -44,7 +45,8 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
         if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
         is_previous = use.has_previous_key
-        is_error = loss.lasts and not is_previous and place not in before
+        is_sure = use.is_own or loss.reading.refusal.startswith("kms:")  # others may be meant to lose it
+        is_error = loss.lasts and is_sure and not is_previous and place not in before
         yield Finding(
             _PREVIOUS_CODE if is_previous else _CODE,
             Severity.ERROR if is_error else Severity.WARNING,
@@ -129,6 +131,7 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
 
 def _fix_of_previous_key(use: Use) -> str:
     """Keep the key until nothing under it is needed; only the user knows whether this is so."""
+    assert use.data != ALARMS  # they have no key
     if use.data in ("captured data", "core dumps"):
         keep = "keep the permission for the old key, with old_key.grant_decrypt(role),"
     else:

@@ -13,6 +13,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
+from ..construct_libraries import construct_libraries
 from .acknowledging import acknowledged, expect_codes
 from .event_kinds import counted, parsed
 from .report import Rehearsal
@@ -114,6 +115,7 @@ def _chosen(old: Version, new: Version, stacks: tuple[str, ...]) -> tuple[Versio
 
 def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
     """Give a template alone the name of the one stack that it is compared with."""
+    stacks = tuple(name for name in stacks if name not in alone.stacks[0].names)
     named = other.only(stacks or alone.stacks[0].names)
     chosen = named if named.stacks or stacks else other
     if len(chosen.stacks) != 1:
@@ -127,6 +129,7 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
 
 
 def _asked(request: Request) -> Rehearsal:
+    construct_libraries()  # an imported package of this project may be in the current folder
     try:
         answer = pickle.loads(
             _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)

@@ -98,7 +98,7 @@ class Trial:
         for operation in operations:
             name = operation if isinstance(operation, str) else operation.name
             stack = self._stack(name)
-            events = len(stack.events)
+            events = {each.id: len(each.events) for each in self.account.stacks.all}
             self._recorder.begin(name)
             try:
                 self._carry_out(operation)
@@ -106,7 +106,8 @@ class Trial:
                 reason = str(error)
             reason = reason or stack.reason
             status[name] = stack.status
-            remaining += leftovers(stack, events)
+            for each in self.account.stacks.all:  # nested stacks too
+                remaining += leftovers(each, events.get(each.id, 0))
             if "ROLLBACK" in stack.status or "FAILED" in stack.status or reason:
                 break
         moments_seen = tuple(self._recorder.moments[moments:])
