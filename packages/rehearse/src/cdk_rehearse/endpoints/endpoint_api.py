@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 from moto.ec2.exceptions import DependencyViolationError
@@ -89,7 +88,7 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
     running = backend.endpoint_configs[old]
     before = running.production_variants
-    _refuse_scaled_variants(response, name, before, config.production_variants)
+    _refuse_scaled_variants(fleets, name, before, config.production_variants)
     components.expect_unaffected(name, before, config.production_variants)
     with refusing():
         fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
@@ -203,11 +202,10 @@ def _delete_unused(
 
 
 def _refuse_scaled_variants(
-    response: Any, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
+    fleets: Fleets, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
     instance_types = {each["VariantName"]: instance_types_of(each) for each in after}
-    scaling = applicationautoscaling_backends[response.current_account][response.region]
-    scaled = scaling.targets.get(_DIMENSION, {})
+    scaled = fleets.api.backend("applicationautoscaling").targets.get(_DIMENSION, {})
     refused = [
         each["VariantName"]
         for each in before

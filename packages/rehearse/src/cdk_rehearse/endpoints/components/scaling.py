@@ -78,7 +78,8 @@ class CopyScaling:
                 yield alarm
 
     def _carry_out(self, name: str, policy_arn: str) -> None:
-        (policy,) = [each for each in self._scaling.policies.values() if each.policy_arn == policy_arn]
+        policies = self._api.backend("applicationautoscaling").policies.values()
+        (policy,) = [each for each in policies if each.policy_arn == policy_arn]
         if policy.resource_id != f"inference-component/{name}":
             raise StackError(f"The alarm of {name} fires a policy of {policy.resource_id}")
         change = _first_step(policy.step_scaling_policy_configuration)
@@ -86,14 +87,10 @@ class CopyScaling:
         self._components.set_copies(name, min(wanted, self._target(name).max_capacity))
 
     def _target(self, name: str) -> Any:
-        targets = self._scaling.targets.get(_DIMENSION, {})
+        targets = self._api.backend("applicationautoscaling").targets.get(_DIMENSION, {})
         if f"inference-component/{name}" not in targets:
             raise StackError(f"{name} is no scalable target")
         return targets[f"inference-component/{name}"]
-
-    @property
-    def _scaling(self) -> Any:
-        return self._api.backend("applicationautoscaling")
 
 
 def _first_step(policy: Mapping[str, Any]) -> int:
