@@ -14,6 +14,7 @@ from documentation.comparison import write_comparison
 from documentation.limits import write_limits
 from documentation.pages import PROJECT
 from documentation.pictures import write_pictures
+from documentation.rehearsal import write_rehearsal_problems
 from documentation.troubleshooting import write_troubleshooting
 
 
@@ -25,6 +26,7 @@ def write_generated(docs: Path) -> None:
     write_commands(docs / "reference" / "commands.md")
     write_comparison(docs / "reference" / "comparison.md")
     write_limits(docs / "reference" / "limits.md")
+    write_rehearsal_problems(docs / "reference")
     write_troubleshooting(docs / "troubleshooting")
 
 

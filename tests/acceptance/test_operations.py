@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 from documentation.console import same
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
+from observed_endpoints import Observed
 from operate_app import NAME, STACK, synthesize
 
 from cdk_rehearse import SimulatedAccount
@@ -57,7 +58,6 @@ def aws(assemblies: Path) -> Iterator[SimulatedAccount]:
         account.bootstrap()
         stack = account.deploy(assemblies / "first", STACK)
         assert stack.status == "CREATE_COMPLETE", stack.reason
-        account.client("logs").create_log_group(logGroupName=GROUP)
         yield account
 
 
@@ -84,15 +84,20 @@ def run(aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 @pytest.fixture
-def observe(aws: SimulatedAccount) -> Iterator[Callable[..., None]]:
+def observed(aws: SimulatedAccount) -> Iterator[Observed]:
+    """What the account has observed, until the test ends."""
+    with Observed().answered() as found:
+        yield found
+
+
+@pytest.fixture
+def observe(observed: Observed) -> Callable[..., None]:
     """Sets what DescribeEndpoint answers, until the test ends."""
 
     def observe(**members: Any) -> None:
-        aws.observations.endpoints[NAME] = members
+        observed.endpoints[NAME] = members
 
-    yield observe
-    aws.observations.endpoints.clear()
-    aws.observations.activities.clear()
+    return observe
 
 
 def write_log(aws: SimulatedAccount, stream: str, *lines: str) -> None:
@@ -169,7 +174,7 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
 
 
 def test_an_endpoint_that_scales_shows_its_activities(
-    aws: SimulatedAccount, run: Run, observe: Callable[..., None]
+    run: Run, observed: Observed, observe: Callable[..., None]
 ) -> None:
     """The last activities are shown; a failed one is diagnosed."""
     activity = {
@@ -185,7 +190,7 @@ def test_an_endpoint_that_scales_shows_its_activities(
     }
     variant = {"VariantName": "AllTraffic", "CurrentInstanceCount": 2, "DesiredInstanceCount": 4}
     observe(ProductionVariants=[variant])
-    aws.observations.activities[RESOURCE] = [activity]
+    observed.activities[RESOURCE] = [activity]
     _, text = run("status", NAME)
     assert "variant AllTraffic: 2 of 4 instances" in text
     assert "activity: 2026-11-21 17:53 Successful: Setting desired instance count to 4." in text
@@ -194,7 +199,7 @@ def test_an_endpoint_that_scales_shows_its_activities(
         "Failed to set desired instance count to 4. Reason: Unable to provision requested ML compute "
         "capacity due to InsufficientInstanceCapacity error."
     )
-    aws.observations.activities[RESOURCE] = [{**activity, "StatusCode": "Failed", "StatusMessage": reason}]
+    observed.activities[RESOURCE] = [{**activity, "StatusCode": "Failed", "StatusMessage": reason}]
     code, text = run("diagnose", NAME)
     assert code == 1
     assert "[insufficient-capacity]" in text

@@ -191,7 +191,8 @@ def test_execution_role_writes_only_logs_and_metrics(aws: SimulatedAccount, gran
 
 
 def execution_credentials(view: StackView, output: str) -> RoleCredentials:
-    return view.aws.execution_roles.assume(view.model(output)["ExecutionRoleArn"])
+    role = view.model(output)["ExecutionRoleArn"]
+    return view.aws.access.assume(role, **view.aws.execution_roles.as_sagemaker())
 
 
 def function_credentials(view: StackView) -> RoleCredentials:

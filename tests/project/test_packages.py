@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.version import Version
@@ -239,3 +241,14 @@ def test_other_packages_import_only_exported_names() -> None:
         if file is not None and _file_of(f"{module}.{name}") is None and name not in _exported(file)
     ]
     assert not missing
+
+
+def test_rehearsal_knows_the_registries_of_the_images() -> None:
+    """cdk_rehearse, which does not import the checks, has the accounts of all images in their table."""
+    images = _facts("triton_model_check", "facts/images.json")
+    accounts = {*images["accounts"].values(), *images["legacy_accounts"].values()}
+    assert _facts("cdk_rehearse", "aws_registries.json")["accounts"] == sorted(accounts)
+
+
+def _facts(package: str, path: str) -> Any:
+    return json.loads((PACKAGES[package].root / path).read_text())

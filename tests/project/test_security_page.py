@@ -261,7 +261,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     "Other machines": {
         "test_local_network.py": "test_only_the_gateway_listens",
         "test_local_host_features.py": ("test_without_private_addresses_a_run_needs_permission"),
-        "test_foreign_requests.py": "test_servers_listen_on_loopback_only",
+        "test_foreign_requests.py": "test_server_listens_on_loopback_only",
     },
     "Model sync": {
         "test_model_repository.py": "test_sync_has_least_privilege",

@@ -190,9 +190,9 @@ def test_a_quota_of_templates_is_an_error(body: dict[str, Any], reason: str) -> 
 @pytest.mark.parametrize("name", ["my_stack", "1st", "a" * 129, ""])
 def test_a_stack_has_a_name_that_cloudformation_accepts(plain: SimulatedAccount, name: str) -> None:
     """Letters, digits and hyphens, beginning with a letter, at most 128."""
-    request = {"Action": "CreateStack", "StackName": name, "TemplateBody": "{}"}
+    request = {"StackName": name, "TemplateBody": "{}"}
     with pytest.raises(ApiError, match="must match"):
-        plain.server._api.answer(request)
+        plain.cloudformation.answer("CreateStack", request)
 
 
 def _exporting(*values: str, name: str = "Shared") -> dict[str, Any]:

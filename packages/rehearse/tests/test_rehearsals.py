@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shared_endpoint import Resources
@@ -143,7 +144,7 @@ def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
     ],
 )
 def test_maximum_below_the_fleet_stops_instances(
-    highest: int, fleets: dict[str, int], severity: Severity | None, after: int, tmp_path: Path
+    highest: int, fleets: dict[str, Any], severity: Severity | None, after: int, tmp_path: Path
 ) -> None:
     """RegisterScalableTarget adjusts the capacity; a warning if the number of instances is only assumed."""
     found = rehearsal(tmp_path, endpoint(scaled_to=20), endpoint(scaled_to=highest), **fleets)

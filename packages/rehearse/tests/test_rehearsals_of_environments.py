@@ -207,11 +207,19 @@ def test_reference_to_another_region_is_resolved(tmp_path: Path, code: str) -> N
 def test_value_that_is_read_can_neither_change_nor_be_removed(
     tmp_path: Path, new: Resources, reason: str
 ) -> None:
-    """The CDK's function up to 2.252 refuses it, also in the rollback (aws-cdk issue 30771)."""
+    """The CDK's function up to 2.252 refuses it, also in the rollback (aws-cdk issue 30771).
+
+    What the hint says succeeds: first the stack that reads without the reference, and then the new version.
+    """
     old = app(tmp_path / "old", GUARDED, topic("alerts") | writer(), reader())
-    found = simulate(Request(old, app(tmp_path / "new", GUARDED, new, reader(imports=False)), {}, "none", 1))
+    after = app(tmp_path / "new", GUARDED, new, reader(imports=False))
+    found = simulate(Request(old, after, {}, "none", 1))
     assert found.status == {"Writer": "UPDATE_ROLLBACK_FAILED"}
     assert reason in found.reason
+    assert "npx cdk deploy --exclusively" in found.problems[0].hint
+    between = app(tmp_path / "between", GUARDED, topic("alerts") | writer(), reader(imports=False))
+    for versions in ((old, between), (between, after)):
+        assert simulate(Request(*versions, {}, "none", 1)).problems == ()
 
 
 def test_changed_value_is_not_written_again_by_a_later_release(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from shared_endpoint import TRUST, Resources, deploy, policy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.behaviour import CALM
-from cdk_rehearse.stacks.change import creation_order, deletion_order
+from cdk_rehearse.stacks.change import order
 from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_core.cloud_assembly.template import Template
 
@@ -35,15 +35,15 @@ def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
     body = {**topics(5), "Last": {"Type": "AWS::SNS::Topic", "DependsOn": ["Topic0", "Topic1"]}}
     template = Template({"Resources": body})
     seeds = [replace(UNFRIENDLY, seed=seed) for seed in range(20)]
-    orders = [creation_order(template, each, "change") for each in seeds]
-    assert orders == [creation_order(template, each, "change") for each in seeds]
+    orders = [order(template, each, "change") for each in seeds]
+    assert orders == [order(template, each, "change") for each in seeds]
     assert len(set(orders)) > 10
-    for order in orders:
-        assert order.index("Last") > max(order.index("Topic0"), order.index("Topic1"))
+    for created in orders:
+        assert created.index("Last") > max(created.index("Topic0"), created.index("Topic1"))
     for each in seeds:
-        deleted = deletion_order(template, each, "delete")
+        deleted = order(template, each, "delete", is_reversed=True)
         assert deleted.index("Last") < min(deleted.index("Topic0"), deleted.index("Topic1"))
-    assert creation_order(template, CALM, "change") == template.order
+    assert order(template, CALM, "change") == template.order
 
 
 def test_injected_failure_is_rolled_back(aws: SimulatedAccount) -> None:

@@ -75,9 +75,8 @@ def test_call_needs_permission_for_endpoint_and_component(aws: SimulatedAccount,
     allowed = [("sagemaker:InvokeEndpoint", arn) for kind, arn in arns.items() if kind != missing]
     changed = shared(Policy=policy(*READS, *allowed))
     assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
-    credentials = aws.execution_roles.assume(
-        aws.client("iam").get_role(RoleName=stack.resources["Role"].physical.id)["Role"]["Arn"]
-    )
+    role = aws.client("iam").get_role(RoleName=stack.resources["Role"].physical.id)["Role"]["Arn"]
+    credentials = aws.access.assume(role, **aws.execution_roles.as_sagemaker())
     invoke = aws.client("sagemaker-runtime", credentials).invoke_endpoint
     call = {"EndpointName": endpoint, "InferenceComponentName": name, "Body": b"x"}
     if missing is None:

@@ -265,6 +265,6 @@ def test_rules_and_parameters_are_checked(aws: SimulatedAccount) -> None:
 def test_environment_of_the_process_is_unchanged(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Tools connect to loopback through a separate environment."""
     environment = aws.environment()
-    assert environment["AWS_ENDPOINT_URL_CLOUDFORMATION"] == aws.server.url
+    assert environment["AWS_ENDPOINT_URL"] == aws.endpoint_url
     assert base64.b64encode(environment["AWS_ACCESS_KEY_ID"].encode()) == b"dGVzdGluZw=="
     assert all(url.startswith("http://") for name, url in environment.items() if "ENDPOINT_URL" in name)

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from cdk_rehearse.errors import TemplateError
+from cdk_rehearse.providers.provider import Deployed, Physical, Request
 from cdk_rehearse.services.request_shapes import conform
 from cdk_rehearse.services.resource_schemas import resource_schema
+from cdk_rehearse.services.service_api import ServiceApi
 from cdk_rehearse.stacks.engine import check_template
-from cdk_rehearse.stacks.scope import Scope
+from cdk_rehearse.stacks.stack import Output, Stacks
 from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
 from constructs_triton_core.cloud_assembly.template import Template
@@ -134,15 +136,12 @@ def test_names_in_yaml_are_strings() -> None:
 @pytest.fixture
 def evaluator() -> Evaluator:
     """Return the evaluator of a stack with one bucket."""
-    scope = Scope(
-        pseudo={"AWS::Region": "us-east-1"},
-        parameters={"Stage": "live"},
-        physical_ids={"Bucket": "my-bucket"},
-        attributes={"Bucket": {"Arn": "arn:aws:s3:::my-bucket"}},
-        exports={"Shared": "value"},
-        outputs={("Platform", "Key"): "arn"},
-    )
-    return Evaluator(Template({}), scope)
+    stacks = Stacks(ServiceApi("http://127.0.0.1", "123456789012", "us-east-1"))
+    stack = stacks.add("Shop")
+    stacks.add("Platform").outputs = [Output("Key", "arn"), Output("S", "value", export_name="Shared")]
+    request = Request(stack.name, stack.id, "Bucket", "AWS::S3::Bucket", {})
+    bucket = Deployed(request, Physical("my-bucket", {"Arn": "arn:aws:s3:::my-bucket"}))
+    return stacks.evaluator(stack, Template({}), {"Stage": "live"}, {"Bucket": bucket})
 
 
 def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
@@ -162,7 +161,7 @@ def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
         ({"Fn::GetAtt": ["Nothing", "Arn"]}, "no resource is called Nothing"),
         ({"Fn::ImportValue": "Nothing"}, "No export named Nothing found"),
         ({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Vpc"}}, "No output named Vpc found"),
-        ({"Fn::GetAZs": ""}, "zones of us-east-1 are not known"),
+        ({"Fn::GetAZs": "eu-west-1"}, "eu-west-1 is not the Region of the stack, us-east-1"),
     ],
 )
 def test_unknown_names_are_errors(evaluator: Evaluator, value: Any, words: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
@@ -20,25 +20,23 @@ from constructs_triton_core.processes.children import STDOUT, Finished, run_chil
 from . import moto_gaps
 from .behaviour import Behaviour
 from .custom_resources.functions import Answers, Functions
-from .endpoints import endpoint_api
+from .endpoints import endpoint_api, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
-from .endpoints.observations import Observations
-from .errors import StackError
 from .existing import outside
 from .permissions import role_policies
 from .permissions.access import Access, RoleCredentials
 from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
-from .providers.storage import location
 from .replacement import environment
 from .services import moto_requests
 from .services.service_api import ServiceApi, client
+from .stacks import server
+from .stacks.cloudformation_api import CloudFormationApi
 from .stacks.deployment import Deployer
 from .stacks.nested_stacks import NestedStack
 from .stacks.publishing import publish
-from .stacks.server import CloudFormationServer, stop_server
 from .stacks.stack import Stack, Stacks
 
 REGION = "us-east-1"
@@ -84,20 +82,14 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
-            moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-            moto.start()
-            host, port = moto.get_host_and_port()
-            cleanup.callback(stop_server, moto.stop, (host, port))
-            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            url = cleanup.enter_context(server.serving(DomainDispatcherApplication(create_backend_app)))
+            self.api = ServiceApi(url, self._account, self._region)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
                 cleanup.enter_context(patch)
-            self.server = cleanup.enter_context(
-                CloudFormationServer(self.stacks, self.deployer, self.answers)
-            )
-            self.functions.endpoint_urls["AWS_ENDPOINT_URL_CLOUDFORMATION"] = self.server.url
+            cleanup.callback(self.cloudformation.wait)
             self._exit = cleanup.pop_all()
         return self
 
@@ -109,9 +101,8 @@ class SimulatedAccount:
     def _assemble(self) -> None:
         self.access = Access(self.api)
         self.functions = Functions(self.api, self.access)
-        self.answers = Answers(self.functions.are_idle)
+        self.answers = Answers(self.functions.are_idle, self.endpoint_url)
         self.stacks = Stacks(self.api)
-        self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
         self.fleets = Fleets(self.api, self.execution_roles)
         self.encrypted_data = EncryptedDataUses(self.fleets, self.access)
@@ -122,10 +113,12 @@ class SimulatedAccount:
         self.deployer = Deployer(
             self.stacks, providers, inspect=self.fleets.inspect, begin_cleanup=self.fleets.begin_cleanup
         )
+        self.cloudformation = CloudFormationApi(self.stacks, self.deployer)
         providers.others[NestedStack.type] = NestedStack(self.deployer)
 
     def _patches(self) -> list[Any]:
         return [
+            *server.patches(self.cloudformation, self.answers),
             *moto_requests.patches(),
             *self.access.patches(),
             *self.functions.patches(),
@@ -135,7 +128,7 @@ class SimulatedAccount:
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
             *role_policies.patches(),
-            *self.observations.patches(),
+            *observations.patches(self.stacks),
         ]
 
     @property
@@ -161,7 +154,7 @@ class SimulatedAccount:
 
     @property
     def endpoint_url(self) -> str:
-        """The URL of all services but CloudFormation."""
+        """The URL of all services."""
         return self.api.endpoint_url
 
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
@@ -171,12 +164,9 @@ class SimulatedAccount:
             service: Name of the service, as in ``boto3.client``.
             credentials: Credentials of a role. Default: those of the administrator, who may do everything.
         """
-        url = self.server.url if service == "cloudformation" else self.endpoint_url
-        if credentials is not None:
-            return client(service, url, self.api.region, credentials.as_arguments())
-        if service == "cloudformation":
-            return client(service, url, self.api.region)
-        return self.api.client(service)
+        if credentials is None:
+            return self.api.client(service)
+        return client(service, self.endpoint_url, self.api.region, credentials.as_arguments())
 
     def stack(self, name: str) -> Stack:
         """Return the current state of a stack.
@@ -187,17 +177,14 @@ class SimulatedAccount:
         Raises:
             StackError: no such stack exists.
         """
-        found = self.stacks.find(name)
-        if found is None:
-            raise StackError(f"Stack with id {name} does not exist")
-        return found
+        return self.stacks.get(name)
 
     # Without the command line.
 
     def bootstrap(self) -> str:
         """Create what file assets need of ``cdk bootstrap``; returns the asset bucket."""
         bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
-        self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
+        self.api.create_bucket(bucket)
         name = f"/cdk-bootstrap/{_QUALIFIER}/version"
         self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
         return bucket
@@ -262,7 +249,6 @@ class SimulatedAccount:
             "AWS_ENDPOINT_URL": self.endpoint_url,
             # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
-            "AWS_ENDPOINT_URL_CLOUDFORMATION": self.server.url,
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_REGION": self.api.region,

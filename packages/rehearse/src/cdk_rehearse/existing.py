@@ -13,11 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
-from moto.iam.exceptions import NotFoundException
-from moto.iam.models import iam_backends
-from moto.s3.models import s3_backends
-
 from .construct_libraries import construct_libraries
 from .opaque_values import is_opaque
 from .services.service_api import ServiceApi
@@ -25,28 +20,16 @@ from .services.service_api import ServiceApi
 Mention = tuple[str, str]
 """A kind of resource and its name."""
 
-_ARN = r"arn:aws[\w-]*"
+_FACTS = json.loads(Path(__file__).with_suffix(".json").read_text())
 _REGISTRIES = json.loads(Path(__file__).with_name("aws_registries.json").read_text())["accounts"]
-#: An account that is none of AWS's registries of deep learning containers.
-_OWN = rf"(?!{'|'.join(_REGISTRIES)})"
+#: ``OWN`` is an account that is none of AWS's registries of deep learning containers.
+_FORMS = {"ARN": r"arn:aws[\w-]*", "OWN": rf"(?!{'|'.join(_REGISTRIES)})"}
 _PATTERNS = {
-    "bucket": re.compile(rf"(?:{_ARN}:s3:::|\bs3://)([a-z0-9][a-z0-9.-]+[a-z0-9])"),
-    "role": re.compile(rf"{_ARN}:iam::\d*:role/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
-    "managed policy": re.compile(rf"{_ARN}:iam::\d+:policy/(?:[\w+=,.@-]+/)*([\w+=,.@-]+)"),
-    "KMS key": re.compile(rf"{_ARN}:kms:[\w-]*:\d*:key/([\w-]+)"),
-    "topic": re.compile(rf"{_ARN}:sns:[\w-]*:\d*:([\w-]+)"),
-    "image repository": re.compile(
-        rf"(?:\b{_OWN}\d{{12}}\.dkr\.ecr\.[\w.-]+|{_ARN}:ecr:[\w-]*:{_OWN}\d+:repository)"
-        r"/(?:[\w.-]+/)*([\w.-]+)"
-    ),
-    "VPC": re.compile(r"\b(vpc-[0-9a-f]{8,17})\b"),
-    "subnet": re.compile(r"\b(subnet-[0-9a-f]{8,17})\b"),
-    "security group": re.compile(r"\b(sg-[0-9a-f]{8,17})\b"),
+    kind: re.compile(re.sub("ARN|OWN", lambda match: _FORMS[match[0]], form))
+    for kind, form in _FACTS["mentions"].items()
 }
 _OF_AWS = re.compile(r"cdk-[a-z0-9]+-|AWSServiceRole")
 """The beginnings of what `cdk bootstrap` and AWS itself create."""
-_EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
-_ANY_SERVICE = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": "*"}
 
 
 def mentions(value: Any) -> Iterator[Mention]:
@@ -73,39 +56,32 @@ def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[s
 
 def is_assumed_bucket(api: ServiceApi, name: str) -> bool:
     """Return whether a bucket exists outside the stacks, as far as the account knows."""
-    if name in s3_backends[api.account]["aws"].buckets:
-        return ("bucket", name) in api.assumed
-    return api.assumes_existing and not _was_created(api, "s3", "CreateBucket", Bucket=name)
+    exists = name in api.backend("s3").buckets
+    return _is_assumed(api, exists, ("bucket", name), "CreateBucket", Bucket=name)
 
 
 def is_assumed_role(api: ServiceApi, role: str) -> bool:
     """Return whether a role, given by name or ARN, exists outside the stacks."""
     name = role.rpartition("/")[2]
-    if any(each.name == name for each in iam_backends[api.account]["aws"].roles.values()):
-        return ("role", name) in api.assumed
-    return api.assumes_existing and not _was_created(api, "iam", "CreateRole", RoleName=name)
+    exists = any(each.name == name for each in api.backend("iam").roles.values())
+    return _is_assumed(api, exists, ("role", name), "CreateRole", RoleName=name)
 
 
-def _was_created(api: ServiceApi, service: str, operation: str, **member: str) -> bool:
-    return any(
-        (service, operation) == called[:2] and member.items() <= called[2].items() for called in api.calls
-    )
+def _is_assumed(api: ServiceApi, exists: bool, mention: Mention, operation: str, **member: str) -> bool:
+    if exists:
+        return mention in api.assumed
+    created = (each for _, name, each in api.calls if name == operation)
+    return api.assumes_existing and not any(member.items() <= each.items() for each in created)
 
 
 def assume_role(api: ServiceApi, role: str) -> None:
     """Create a role that exists outside the stacks, with every permission, unless it was created before."""
-    name, backend = role.rpartition("/")[2], iam_backends[api.account]["aws"]
-    try:
-        backend.get_role(name)
-    except NotFoundException:
-        if is_assumed_role(api, role):
-            api.assumed.add(("role", name))
-            backend.create_role(name, _document(_ANY_SERVICE), "/", None, "", [], "3600")
-            backend.put_role_policy(name, "assumed", _document(_EVERYTHING))
-
-
-def _document(statement: Mapping[str, str]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    name, backend = role.rpartition("/")[2], api.backend("iam")
+    exists = any(each.name == name for each in backend.roles.values())
+    if not exists and is_assumed_role(api, role):
+        api.assumed.add(("role", name))
+        backend.create_role(name, json.dumps(_FACTS["any service"]), "/", None, "", [], "3600")
+        backend.put_role_policy(name, "assumed", json.dumps(_FACTS["everything"]))
 
 
 def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str, Any]) -> None:
@@ -138,14 +114,13 @@ def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
 
 
 def _assume_bucket(api: ServiceApi, name: str) -> None:
-    if name not in s3_backends[api.account]["aws"].buckets and is_assumed_bucket(api, name):
+    if name not in api.backend("s3").buckets and is_assumed_bucket(api, name):
         api.assumed.add(("bucket", name))
-        s3_backends[api.account]["aws"].create_bucket(name, api.region)
+        api.backend("s3").create_bucket(name, api.region)
 
 
 def _read(api: ServiceApi, bucket: str, key: str) -> bytes | None:
-    try:
-        content: bytes = api.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-    except ClientError:  # a template alone has no assets; the function is not simulated
-        return None
+    found = api.backend("s3").buckets.get(bucket)
+    stored = None if found is None else found.keys.get(key)
+    content: bytes | None = getattr(stored, "value", None)  # a template alone has no assets
     return content

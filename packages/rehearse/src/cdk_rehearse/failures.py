@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from .account import SimulatedAccount
 from .behaviour import Behaviour
@@ -64,24 +65,18 @@ def _attempt(
     aws: SimulatedAccount, deploy: Callable[[], Stack], failing: Behaviour, step: Step, when: When
 ) -> Attempt:
     fleets, usual = aws.fleets, aws.behaviour
-    steps, readings, drops = len(fleets.steps), len(fleets.readings), len(fleets.drops)
+    records: list[list[Any]] = [fleets.steps, fleets.readings, fleets.drops]
+    lengths = [len(each) for each in records]
     events = {each.id: len(each.events) for each in aws.stacks.all}
     aws.behaviour = failing
     try:
         stack = deploy()
     finally:
         aws.behaviour = usual
-    reason, statuses = stack.reason, [stack.status, *_return(aws, stack)]
-    return Attempt(
-        step,
-        when,
-        tuple(statuses),
-        reason,
-        tuple(fleets.steps[steps:]),
-        tuple(fleets.readings[readings:]),
-        tuple(fleets.drops[drops:]),
-        tuple(stack.events[events.get(stack.id, 0) :]),
-    )
+    reason, statuses = stack.reason, (stack.status, *_return(aws, stack))
+    steps, readings, drops = (tuple(each[before:]) for each, before in zip(records, lengths, strict=True))
+    seen = tuple(stack.events[events.get(stack.id, 0) :])
+    return Attempt(step, when, statuses, reason, steps, readings, drops, seen)
 
 
 def _return(aws: SimulatedAccount, stack: Stack) -> Iterator[str]:

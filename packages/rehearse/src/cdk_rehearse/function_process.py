@@ -25,19 +25,14 @@ _PAUSED_SHARE = 0.01
 _SERVICES = ("application-autoscaling", "cloudformation", "lambda", "s3", "sagemaker", "ssm")
 
 
-def _warm_loader() -> Any:
-    session = botocore.session.Session()
-    for service in _SERVICES:
-        session.create_client(
-            service, region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
-        )
-    return session.get_component("data_loader")
-
-
 def _session() -> botocore.session.Session:
     """A session that knows the services; it reads the environment variables only when it is used."""
-    loader, session = _warm_loader(), botocore.session.Session()
-    session.register_component("data_loader", loader)
+    first, session = botocore.session.Session(), botocore.session.Session()
+    for service in _SERVICES:
+        first.create_client(
+            service, region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
+        )
+    session.register_component("data_loader", first.get_component("data_loader"))
     return session
 
 

@@ -23,10 +23,12 @@ def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> Abst
     return mock.patch.object(owner, name, value, create=is_new)
 
 
-def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> AbstractContextManager[Any]:
+@contextmanager
+def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> Iterator[None]:
     """Replace a method by ``around``, which gets the method and then the arguments of each call."""
     original = getattr(owner, name, None)
-    return replaced(owner, name, lambda *given, **named: around(original, *given, **named))
+    with replaced(owner, name, lambda *given, **named: around(original, *given, **named)):
+        yield
 
 
 @contextmanager

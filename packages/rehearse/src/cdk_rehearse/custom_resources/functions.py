@@ -81,8 +81,6 @@ class Functions:
 
     api: ServiceApi
     access: Access
-    endpoint_urls: dict[str, str] = field(default_factory=dict)
-    """Environment variables with the URLs of services outside moto."""
     invocations: list[str] = field(default_factory=list)
     """Names of the functions that were invoked, in order."""
     _logs: dict[str, Any] = field(default_factory=dict)
@@ -152,7 +150,6 @@ class Functions:
             **given,
             **foreign_environment(),
             "AWS_ENDPOINT_URL": self.api.endpoint_url,
-            **self.endpoint_urls,
             "AWS_REGION": self.api.region,
             "AWS_DEFAULT_REGION": self.api.region,
             "AWS_CONFIG_FILE": os.devnull,

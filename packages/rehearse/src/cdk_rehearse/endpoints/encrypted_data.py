@@ -7,14 +7,9 @@ existing objects again when the key of a bucket changes, so what was written bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-
-from moto.iam.models import iam_backends
-from moto.logs.models import logs_backends
-from moto.sagemaker.models import sagemaker_backends
-from moto.sns.models import sns_backends
 
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 
@@ -98,7 +93,7 @@ class EncryptedDataUses:
         """Yield the uses besides those of models, whose objects :class:`Fleets` reads one by one."""
         api, backend = self.access.api, self._sagemaker
         service = f"logs.{api.region}.amazonaws.com"
-        for group in logs_backends[api.account][api.region].groups.values():
+        for group in api.backend("logs").groups.values():
             if group.kms_key_id:
                 key = self._key(group.kms_key_id)
                 yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
@@ -126,8 +121,12 @@ class EncryptedDataUses:
             yield own(data, "writes", place, key_of_place)
             yield from self._others("reads", Use(endpoint, data, "reads", place, role, False, key_of_place))
         asynchronous = config.async_inference_config or {}
-        for topic in _topics(asynchronous):
-            yield own("notifications", "writes", topic, self._topic_key(topic))
+        notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
+        for topic in [
+            notifications[each] for each in ("SuccessTopic", "ErrorTopic") if each in notifications
+        ]:
+            found = self.access.api.backend("sns").topics.get(topic)
+            yield own("notifications", "writes", topic, self._key(found.kms_master_key_id if found else ""))
         for place in self._request_places(role) if asynchronous else ():
             key = self._bucket_key(place)
             yield own("asynchronous requests", "reads", place, key)
@@ -150,7 +149,7 @@ class EncryptedDataUses:
 
     def _others(self, action: Literal["reads", "writes"], use: Use) -> Iterator[Use]:
         """The other roles that may use the same place in S3."""
-        roles = iam_backends[self.access.api.account]["aws"].roles.values()
+        roles = self.access.api.backend("iam").roles.values()
         for each in [found for found in roles if found.arn != use.role]:
             candidate = replace(use, role=each.arn, action=action)
             if not is_assumed_role(self.access.api, each.arn) and not self._s3_refusal(candidate):
@@ -181,15 +180,9 @@ class EncryptedDataUses:
         return place, self._key(key) if key else self._bucket_key(place)
 
     def _bucket_key(self, place: str) -> str:
-        key = self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0])
-        return self._key(key or "")
+        return self._key(self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0]))
 
-    def _topic_key(self, topic: str) -> str:
-        api = self.access.api
-        found = sns_backends[api.account][api.region].topics.get(topic)
-        return "" if found is None else self._key(found.kms_master_key_id or "")
-
-    def _key(self, given: str) -> str:
+    def _key(self, given: str | None) -> str:
         """The ARN of a key; an alias is not followed."""
         return "" if not given or "alias/" in given else key_arn(self.access.api, given)
 
@@ -234,17 +227,10 @@ class EncryptedDataUses:
 
     @property
     def _sagemaker(self) -> Any:
-        return sagemaker_backends[self.access.api.account][self.access.api.region]
+        return self.access.api.backend("sagemaker")
 
 
 def _of_upload(use: Use) -> dict[str, str]:
-    """The condition keys of SageMaker's uploads (API reference, AsyncInferenceOutputConfig, ``KmsKeyId``)."""
+    """The condition keys of uploads (API: ProductionVariantCoreDumpConfig; inferred for other data)."""
     header = "s3:x-amz-server-side-encryption"
     return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}
-
-
-def _topics(asynchronous: Mapping[str, Any]) -> Iterator[str]:
-    notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
-    for member in ("SuccessTopic", "ErrorTopic"):
-        if member in notifications:
-            yield notifications[member]

@@ -3,11 +3,12 @@
 * ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for variants under
   auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic
   scaling).
-* Instances are launched with the role as it is. Rollback alarms must exist (API: AutoRollbackConfig).
-* A model or configuration that an endpoint uses cannot be deleted. The API reference of DeleteEndpointConfig
-  forbids it while the endpoint runs or is updated. The real service may carry it out and break the endpoint.
+* Instances are launched with the role as it is. Rollback alarms must exist (inferred: the API reference of
+  AutoRollbackConfig only says "alarms in your account").
+* A model or configuration that an endpoint uses cannot be deleted (inferred). The API reference of
+  DeleteEndpointConfig forbids it, but SageMaker deletes it (hashicorp/terraform-provider-aws issue 48997).
 * EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API reference
-  of EC2, "DeleteSecurityGroup" and "DeleteSubnet", error ``DependencyViolation``).
+  of EC2, "DeleteSecurityGroup", and its error code ``DependencyViolation``).
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
             config = response.sagemaker_backend.endpoint_configs[name]
             expect_instances(fleets, config, _by_type(config.production_variants, config))
             if fleets.api.behaviour.looks_up_alarms_at_create:
-                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), name)
+                roles = fleets.roles_of(fleets.models_of(name))
+                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), roles)
     return original(response)
 
 
@@ -89,7 +91,7 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
     _refuse_scaled_variants(response, name, before, config.production_variants)
     components.expect_unaffected(name, before, config.production_variants)
     with refusing():
-        fleets.expect_alarms(deployment, new)
+        fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
         fleets.update(name, old, new)
     is_change = old != new  # after a failed update, the return to the old configuration succeeds
     variants = _next_variants(endpoint, config, wanted)
@@ -113,8 +115,7 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
     if endpoint is None:
         raise ValidationError(message=f'Could not find endpoint "{wanted["EndpointName"]}".')
     if config is None:
-        name = wanted["EndpointConfigName"]
-        raise ValidationError(message=f'Could not find endpoint configuration "{name}".')
+        raise ValidationError(f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".')
 
 
 def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -241,11 +242,6 @@ def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any],
 
 def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
     """The subnets and security groups of a configuration for components, and of the models of others."""
-    yield _ids(fleets.kept_members(config_name).get("VpcConfig"))
-    for name in fleets.models_of(config_name):
-        yield _ids(fleets.model(name).vpc_config)
-
-
-def _ids(vpc_config: Mapping[str, list[str]] | None) -> list[str]:
-    found = vpc_config or {}
-    return [*found.get("Subnets", ()), *found.get("SecurityGroupIds", ())]
+    own = [fleets.model(name).vpc_config for name in fleets.models_of(config_name)]
+    for each in filter(None, (fleets.kept_members(config_name).get("VpcConfig"), *own)):
+        yield from (each.get("Subnets", []), each.get("SecurityGroupIds", []))

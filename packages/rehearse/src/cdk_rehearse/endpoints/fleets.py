@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from moto.cloudwatch.models import cloudwatch_backends
-from moto.logs.models import logs_backends
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import sagemaker_backends
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
@@ -110,7 +107,7 @@ class Fleets:
         """
         place = user.replace("inference component ", "InferenceComponents/")
         group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
-        logs = logs_backends[self.api.account][self.api.region]
+        logs = self.api.backend("logs")
         if group not in logs.groups and self._may_create(group, [model]):
             logs.create_log_group(group, {})
 
@@ -147,7 +144,8 @@ class Fleets:
                     place = variant["VariantName"]
                     found = declared.get(place, {})
                     initial = found.get("InitialInstanceCount", 0 if found else count)
-                    yield Count(moment, name, place, count, initial, _types(found))
+                    # An instance of any pool may start, so each of the types needs the quota.
+                    yield Count(moment, name, place, count, initial, ", ".join(instance_types_of(found)))
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the new fleet beside the old one; instances of both must be able to start."""
@@ -180,7 +178,7 @@ class Fleets:
 
     def _may_create(self, log_group: str, models: Iterable[str]) -> bool:
         arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{log_group}"
-        roles = self._roles_of(models)
+        roles = self.roles_of(models)
         return any(self.check.access.allows(role, "logs:CreateLogGroup", arn, {}) for role in roles)
 
     def users_of_model(self, model_name: str) -> list[str]:
@@ -213,13 +211,9 @@ class Fleets:
         kept: Mapping[str, Any] = getattr(self._backend.endpoint_configs[config_name], "kept_members", {})
         return kept
 
-    def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
-        """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
-        self.expect_alarms_for(deployment, self._roles_of(self.models_of(config_name)))
-
-    def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
-        """The same for these roles."""
-        alarms = cloudwatch_backends[self.api.account][self.api.region].alarms
+    def expect_alarms(self, deployment: Mapping[str, Any], roles: Iterable[str]) -> None:
+        """Raise ``PermissionError`` if a rollback alarm does not exist or a role may not describe it."""
+        alarms = self.api.backend("cloudwatch").alarms
         named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
         for name in [each["AlarmName"] for each in named]:
             if name not in alarms:
@@ -232,9 +226,10 @@ class Fleets:
 
     @property
     def _backend(self) -> Any:
-        return sagemaker_backends[self.api.account][self.api.region]
+        return self.api.backend("sagemaker")
 
-    def _roles_of(self, models: Iterable[str]) -> set[str]:
+    def roles_of(self, models: Iterable[str]) -> set[str]:
+        """The execution roles of models."""
         return {self.model(name).execution_role_arn for name in models}
 
     def model(self, name: str) -> Any:
@@ -243,8 +238,3 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
-
-
-def _types(variant: Mapping[str, Any]) -> str:
-    """The instance types; an instance of any pool may start, so each needs the quota."""
-    return ", ".join(instance_types_of(variant))

@@ -24,7 +24,7 @@ _MOST = 5
 def check_pools(variants: list[Mapping[str, Any]]) -> None:
     """Check the pools of ``CreateEndpointConfig``.
 
-    Sources: API reference, InstancePool; the SageMaker developer guide, heterogeneous endpoints. What it
+    Source: SageMaker developer guide, "Deploy to multiple instance types with instance pools". What SageMaker
     does with equal priorities or the same type twice is not known, so both are refused.
     """
     for variant in variants:

@@ -9,7 +9,7 @@ what the role's policies grant, and what the policy of a resource grants to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,8 +22,8 @@ from moto.s3.models import FakeBucket
 from ..errors import StackError
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .policy import Decision, Service, decide
-from .resource_policies import ResourcePolicies, parse_policy
+from .policy import Decision, Service, decide, parse_policy
+from .resource_policies import ResourcePolicies
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
@@ -84,10 +84,8 @@ class Access:
         if role_arn in self._by_role:
             return self._by_role[role_arn]
         answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="simulation")
-        given = answer["Credentials"]
-        credentials = RoleCredentials(
-            role_arn, given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
-        )
+        members = ("AccessKeyId", "SecretAccessKey", "SessionToken")
+        credentials = RoleCredentials(role_arn, *(answer["Credentials"][each] for each in members))
         self._sessions[credentials.access_key_id] = self._by_role[role_arn] = credentials
         return credentials
 
@@ -151,20 +149,15 @@ class Access:
         iam_request = _iam_request(request, iam_request_class)
         iam_request.check_signature()
         documents = self.policies.effective(credentials.role_arn)
-        needs = self._needs(request, resource)
+        service = _credential_scope(request)[3]
+        is_s3 = service == "s3"
+        needs = self.s3_needs.of(request, resource) if is_s3 else service_needs(service, request, self.api)
         if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
-            _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
+            _deny(iam_request, credentials.role_arn, service)
 
     def is_role(self, request: Any) -> bool:
         """Whether a role has sent a request: a function, not CloudFormation or a user."""
         return _access_key_id(request) in self._sessions
-
-    def _needs(self, request: Any, resource: str) -> Iterator[Need]:
-        """The actions of a request, with the resource and context of each."""
-        service = _credential_scope(request)[3]
-        if service == "s3":
-            return self.s3_needs.of(request, resource)
-        return service_needs(service, request, self.api)
 
 
 def _deny(iam_request: Any, role_arn: str, service: str) -> None:

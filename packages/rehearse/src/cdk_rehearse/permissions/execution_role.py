@@ -15,7 +15,7 @@ from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_AC
 from ..errors import StackError
 from ..existing import is_assumed_bucket, is_assumed_role, is_placed
 from ..services.service_api import ServiceApi
-from .access import Access, RoleCredentials
+from .access import Access
 from .s3_needs import services_of_s3
 
 _IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
@@ -49,10 +49,6 @@ class ExecutionRoleCheck:
     knows_models: bool = True
     """Whether the models exist in S3; of a template alone they do not, and nothing is said of readers."""
 
-    def assume(self, role_arn: str) -> RoleCredentials:
-        """Assume the role as SageMaker, for this account's resources."""
-        return self.access.assume(role_arn, **self._as_sagemaker())
-
     def expect_model_data(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not read the data of a container."""
         for need in self._data_needs(model):
@@ -64,10 +60,8 @@ class ExecutionRoleCheck:
         if (network := model.get("VpcConfig")) and self._known(model):
             expect = partial(self._expect_network, model["ExecutionRoleArn"], network)
             yield Need(f"network interfaces in {', '.join(network['Subnets'])}", expect)
-        for container in self._known(model):
-            image = container.get("Image", "")
-            if image:
-                yield Need(image, partial(self._expect_image, model["ExecutionRoleArn"], image))
+        for image in filter(None, (each.get("Image") for each in self._known(model))):
+            yield Need(image, partial(self._expect_image, model["ExecutionRoleArn"], image))
 
     def archive_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
         """The archives of multi-model containers, which SageMaker reads when a request names them."""
@@ -92,20 +86,13 @@ class ExecutionRoleCheck:
         return _containers(model) if is_known else []
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
-        def expect() -> None:
-            self._expect_trust(role)
-            self._expect_data(role, bucket, key, is_prefix=is_prefix)
-
+        expect = partial(self._expect_data, role, bucket, key, is_prefix=is_prefix)
         return Need(f"s3://{bucket}/{key}", expect)
 
     def _file_needs(self, role: str, source: Mapping[str, str]) -> Iterator[Need]:
         """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
         bucket, prefix = _split(source["S3Uri"])
-
-        def expect() -> None:
-            self._expect_files(role, source)
-
-        yield Need(source["S3Uri"], expect)
+        yield Need(source["S3Uri"], partial(self._expect_files, role, source))
         for key in self._keys(bucket, prefix):
             yield self._data_need(role, bucket, key, is_prefix=False)
 
@@ -133,18 +120,17 @@ class ExecutionRoleCheck:
                 subnets = ", ".join(network["Subnets"])
                 raise PermissionError(f"Could not attach to {subnets}: {action} is not allowed")
 
-    def _as_sagemaker(self) -> dict[str, Any]:
+    def as_sagemaker(self) -> dict[str, Any]:
+        """What assumes an execution role: SageMaker, for this account's resources."""
         source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
         context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
         return {"service": "sagemaker.amazonaws.com", "context": context}
 
-    def _expect_trust(self, role_arn: str) -> None:
+    def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         try:
-            self.access.expect_trust(role_arn, **self._as_sagemaker())
+            self.access.expect_trust(role_arn, **self.as_sagemaker())
         except (StackError, NotFoundException) as error:
             raise PermissionError(f"Could not assume role {role_arn}: {error}") from None
-
-    def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         url, arn = f"s3://{bucket}/{key}", f"arn:aws:s3:::{bucket}"
         is_assumed = is_assumed_bucket(self.api, bucket)
         if self.access.s3_needs.bucket(bucket) is None and not is_assumed:
@@ -166,7 +152,6 @@ class ExecutionRoleCheck:
         bucket, prefix = _split(source["S3Uri"])
         if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[-1:] != "/":
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: not a prefix of files")
-        self._expect_trust(role_arn)
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
         keys = self._keys(bucket, prefix)
         if not keys and is_assumed_bucket(self.api, bucket):

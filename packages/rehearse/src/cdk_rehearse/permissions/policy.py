@@ -5,10 +5,13 @@ An unknown element or operator raises an error, so that no statement is evaluate
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
@@ -61,12 +64,18 @@ def decide(
                 applies = _may_apply(statement, action, resource) and statement["Effect"] == "Allow"
                 if _may_apply(statement, action, resource):
                     note_unknown(str(error))
-            if not applies:
-                continue
-            if statement["Effect"] == "Deny":
+            if applies and statement["Effect"] == "Deny":
                 return Decision.DENIED
-            decision = Decision.ALLOWED
+            decision = Decision.ALLOWED if applies else decision
     return decision
+
+
+@lru_cache(maxsize=4096)
+def parse_policy(document: str | bytes) -> Mapping[str, Any]:
+    """Parse a policy, as it was sent or with percent encoding; many requests ask for the same ones."""
+    is_encoded = isinstance(document, str) and document.startswith("%7B")
+    parsed: Mapping[str, Any] = json.loads(unquote(document) if is_encoded else document)
+    return parsed
 
 
 def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> list[str]:

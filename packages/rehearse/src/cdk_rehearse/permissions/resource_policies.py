@@ -7,18 +7,12 @@ so that the role's own policies count) and "Key states".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from moto.kms.models import kms_backends
-from moto.s3.models import s3_backends
-from moto.sns.models import sns_backends
-
 from ..services.service_api import ServiceApi
-from .policy import Decision, Service
+from .policy import Decision, Service, parse_policy
 
 
 @dataclass(frozen=True)
@@ -68,19 +62,12 @@ class ResourcePolicies:
         """The policy of a key, a bucket or a topic; ``None`` without one."""
         if action.startswith("s3:"):
             name = resource.removeprefix("arn:aws:s3:::").partition("/")[0]
-            found: Any = s3_backends[self.api.account]["aws"].buckets.get(name)
+            found: Any = self.api.backend("s3").buckets.get(name)
         elif action.startswith("sns:"):
-            found = sns_backends[self.api.account][self.api.region].topics.get(resource)
+            found = self.api.backend("sns").topics.get(resource)
         else:
             found = self._key(resource)
         return None if found is None else found.policy
 
     def _key(self, key_arn: str) -> Any:
-        return kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
-
-
-@lru_cache(maxsize=256)
-def parse_policy(document: str | bytes) -> Mapping[str, Any]:
-    """The policy of a resource, which many requests ask."""
-    parsed: Mapping[str, Any] = json.loads(document)
-    return parsed
+        return self.api.backend("kms").keys.get(key_arn.rpartition("/")[2])

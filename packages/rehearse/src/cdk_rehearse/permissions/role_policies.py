@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 from moto.iam.exceptions import LimitExceededException, NotFoundException
-from moto.iam.models import IAMBackend, iam_backends
+from moto.iam.models import IAMBackend
 
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
+from .policy import parse_policy
 
 _Documents = list[Mapping[str, Any]]
 
@@ -32,18 +30,18 @@ class RolePolicies:
 
     def trust(self, role_arn: str) -> Mapping[str, Any]:
         """The trust policy of a role."""
-        return _parse(self._role(role_arn).assume_role_policy_document)
+        return parse_policy(self._role(role_arn).assume_role_policy_document)
 
     def stored(self, role_arn: str) -> _Documents:
         """All policies of a role, as IAM lists them."""
-        return [_parse(each) for each in self._stored(role_arn).values()]
+        return [parse_policy(each) for each in self._stored(role_arn).values()]
 
     def boundary(self, role_arn: str) -> Mapping[str, Any] | None:
         """The permissions boundary of a role, unless it exists outside the stacks and is not known."""
-        backend = iam_backends[self.api.account]["aws"]
+        backend = self.api.backend("iam")
         boundaries = {each.arn: each.permissions_boundary_arn for each in backend.roles.values()}
         policy = backend.managed_policies.get(boundaries.get(role_arn) or "")
-        return None if policy is None else _parse(_default_document(policy))
+        return None if policy is None else parse_policy(_default_document(policy))
 
     def effective(self, role_arn: str) -> _Documents:
         """The policies that decide the next request: one that is new or changed may not take part yet.
@@ -54,7 +52,7 @@ class RolePolicies:
             stored, before = self._stored(role_arn), self._effective.get(role_arn, {})
             now = {name: self._version(role_arn, name, each, before) for name, each in stored.items()}
             self._effective[role_arn] = {name: each for name, each in now.items() if each is not None}
-            return [_parse(each) for each in self._effective[role_arn].values()]
+            return [parse_policy(each) for each in self._effective[role_arn].values()]
 
     def _version(self, role_arn: str, name: str, document: str, before: Mapping[str, str]) -> str | None:
         if before.get(name) == document:
@@ -74,7 +72,7 @@ class RolePolicies:
         return {**role.policies, **managed}
 
     def _role(self, role_arn: str) -> Any:
-        return iam_backends[self.api.account]["aws"].get_role(role_arn.rpartition("/")[2])
+        return self.api.backend("iam").get_role(role_arn.rpartition("/")[2])
 
 
 def _default_document(policy: Any) -> str:
@@ -85,12 +83,6 @@ def _default_document(policy: Any) -> str:
 def _without_suffix(name: str) -> str:
     """A policy's name without the letters that differ in each run."""
     return name.rpartition("-")[0] if name.startswith("arn:") else name
-
-
-@lru_cache(maxsize=4096)
-def _parse(document: str) -> Mapping[str, Any]:
-    parsed: Mapping[str, Any] = json.loads(unquote(document) if document.startswith("%7B") else document)
-    return parsed
 
 
 INLINE_CHARACTERS_OF_ROLE = 10_240
@@ -112,15 +104,13 @@ def size(document: str) -> int:
     return len("".join(document.split()))
 
 
-def _put_role_policy(
-    original: Callable[..., None], backend: Any, role_name: str, policy_name: str, policy_json: str
-) -> None:
-    others = {**backend.get_role(role_name).policies, policy_name: policy_json}
-    if sum(size(each) for each in others.values()) > INLINE_CHARACTERS_OF_ROLE:
+def _put_role_policy(original: Callable[..., None], backend: Any, role: str, name: str, text: str) -> None:
+    inline = sum(map(size, {**backend.get_role(role).policies, name: text}.values()))
+    if inline > INLINE_CHARACTERS_OF_ROLE:
         raise LimitExceededException(
-            f"Maximum policy size of {INLINE_CHARACTERS_OF_ROLE} bytes exceeded for role {role_name}"
+            f"Maximum policy size of {INLINE_CHARACTERS_OF_ROLE} bytes exceeded for role {role}"
         )
-    original(backend, role_name, policy_name, policy_json)
+    original(backend, role, name, text)
 
 
 def _attach_role_policy(original: Callable[..., None], backend: Any, policy_arn: str, role_name: str) -> None:
@@ -129,15 +119,7 @@ def _attach_role_policy(original: Callable[..., None], backend: Any, policy_arn:
     original(backend, policy_arn, role_name)
 
 
-def _create_policy(
-    original: Callable[..., Any],
-    backend: Any,
-    description: str,
-    path: str,
-    policy_document: str,
-    *rest: Any,
-    **more: Any,
-) -> Any:
-    if size(policy_document) > MANAGED_CHARACTERS:
+def _create_policy(original: Callable[..., Any], backend: Any, about: str, path: str, *given: Any) -> Any:
+    if size(given[0]) > MANAGED_CHARACTERS:
         raise LimitExceededException(f"Cannot exceed quota for PolicySize: {MANAGED_CHARACTERS}")
-    return original(backend, description, path, policy_document, *rest, **more)
+    return original(backend, about, path, *given)

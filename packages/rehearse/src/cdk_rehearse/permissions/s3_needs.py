@@ -14,8 +14,6 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from moto.s3.models import s3_backends
-
 from ..services.service_api import ServiceApi
 
 Need = tuple[str, str, Mapping[str, str]]
@@ -63,14 +61,16 @@ class S3Needs:
 
     def bucket(self, name: str) -> Any:
         """A bucket of the account, or ``None``."""
-        return s3_backends[self.api.account]["aws"].buckets.get(name)
+        return self.api.backend("s3").buckets.get(name)
 
     def _of_source(self, request: Any, source: str, resource: str) -> Iterator[Need]:
         arn = f"arn:aws:s3:::{source}"
         yield "s3:GetObject", arn, {}
         yield from self._of_key("kms:Decrypt", self.key_of(arn))
+        found = self.object(arn.partition("?")[0])
+        tags = found and self.api.backend("s3").tagger.get_tag_dict_for_resource(found.arn)
         is_whole = "uploadId" not in request.querystring
-        if is_whole and request.headers.get("x-amz-tagging-directive") != "REPLACE" and self._tags(source):
+        if is_whole and request.headers.get("x-amz-tagging-directive") != "REPLACE" and tags:
             yield "s3:GetObjectTagging", arn, {}
             yield "s3:PutObjectTagging", resource, {}
 
@@ -83,7 +83,9 @@ class S3Needs:
             yield from self._of_key("kms:Decrypt", self.key_of(resource))
 
     def _of_writing(self, request: Any, resource: str) -> Iterator[Need]:
-        key = self._key_for_new_objects(request, resource.removeprefix("arn:aws:s3:::").partition("/")[0])
+        given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
+        default = self.default_key(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
+        key = key_arn(self.api, given) if given else default
         if "uploadId" not in request.querystring:
             yield from self._of_key("kms:GenerateDataKey", key)
         if "uploads" in request.querystring or "uploadId" in request.querystring:
@@ -94,10 +96,6 @@ class S3Needs:
             for service in services_of_s3(self.api.region):
                 yield action, key, {"kms:ViaService": service}
 
-    def _key_for_new_objects(self, request: Any, bucket_name: str) -> str | None:
-        given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
-        return key_arn(self.api, given) if given else self.default_key(bucket_name)
-
     def default_key(self, bucket_name: str) -> str | None:
         """The ARN of the KMS key that a bucket encrypts new objects with, if it has one."""
         bucket = self.bucket(bucket_name)
@@ -105,15 +103,6 @@ class S3Needs:
             return None
         given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
         return key_arn(self.api, given) if given else None
-
-    def _tags(self, source: str) -> Mapping[str, str]:
-        found = self.object(f"arn:aws:s3:::{source.partition('?')[0]}")
-        if found is None:
-            return {}
-        tags: Mapping[str, str] = s3_backends[self.api.account]["aws"].tagger.get_tag_dict_for_resource(
-            found.arn
-        )
-        return tags
 
 
 def _of_deleting(request: Any, resource: str) -> Iterator[Need]:

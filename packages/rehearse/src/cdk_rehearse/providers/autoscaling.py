@@ -65,14 +65,8 @@ class ScalingPolicy(PutProvider):
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
-        targets = self.api.call(
-            _SERVICE,
-            "DescribeScalableTargets",
-            ServiceNamespace=key["ServiceNamespace"],
-            ResourceIds=[key["ResourceId"]],
-            ScalableDimension=key["ScalableDimension"],
-        )["ScalableTargets"]
-        if not targets:
+        query = {**without(key, "ResourceId"), "ResourceIds": [key["ResourceId"]]}
+        if not self.api.call(_SERVICE, "DescribeScalableTargets", **query)["ScalableTargets"]:
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]

@@ -72,19 +72,6 @@ class Function(Provider):
             raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
 
 
-class Permission(Provider):
-    type = "AWS::Lambda::Permission"
-
-    def create(self, request: Request) -> Physical:
-        statement_id = f"{request.logical_id}-{uuid4().hex[:12]}"
-        self.api.call("lambda", "AddPermission", **request.properties, StatementId=statement_id)
-        return Physical(statement_id, {"Id": statement_id})
-
-    def delete(self, current: Deployed) -> None:
-        name = current.properties["FunctionName"]
-        self.api.call("lambda", "RemovePermission", FunctionName=name, StatementId=current.physical.id)
-
-
 class CustomResource(Provider):
     """Sends CloudFormation's request to the function and waits for its response."""
 

@@ -1,4 +1,4 @@
-"""CloudWatch alarms and dashboards, and log groups."""
+"""CloudWatch dashboards and log groups."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
-
-
-class Alarm(PutProvider):
-    type = "AWS::CloudWatch::Alarm"
-    name_property, name_limit = "AlarmName", 255
-    deletion = ("cloudwatch", "DeleteAlarms", "AlarmNames")
-
-    def put(self, request: Request, name: str) -> Physical:
-        self.api.call("cloudwatch", "PutMetricAlarm", **{**request.properties, "AlarmName": name})
-        (alarm,) = self.api.call("cloudwatch", "DescribeAlarms", AlarmNames=[name])["MetricAlarms"]
-        return Physical(name, {"Arn": alarm["AlarmArn"]})
 
 
 class Dashboard(PutProvider):

@@ -1,4 +1,4 @@
-"""Keys, topics, parameters, image repositories, state machines, schedules and the CDK's metadata."""
+"""Keys, topics, parameters, image repositories and state machines."""
 
 from __future__ import annotations
 
@@ -47,19 +47,6 @@ class Key(Provider):
 
 def _rotates(request: Request) -> bool:
     return request.properties.get("EnableKeyRotation") in (True, "true")
-
-
-class Alias(Provider):
-    type = "AWS::KMS::Alias"
-    deletion = ("kms", "DeleteAlias", "AliasName")
-
-    def create(self, request: Request) -> Physical:
-        self.api.call("kms", "CreateAlias", **request.properties)
-        return Physical(request.properties["AliasName"])
-
-    def update(self, current: Deployed, request: Request) -> Physical:
-        self.api.call("kms", "UpdateAlias", **request.properties)
-        return current.physical
 
 
 class Topic(Provider):
@@ -185,39 +172,3 @@ class StateMachine(Provider):
         arn = current.physical.id
         self.api.call("stepfunctions", "UpdateStateMachine", **wanted, stateMachineArn=arn)
         return current.physical
-
-
-class Schedule(Provider):
-    """A schedule, which never starts by itself: a simulated account has no clock."""
-
-    type = "AWS::Scheduler::Schedule"
-    name_property, name_limit = "Name", 64
-
-    def create(self, request: Request) -> Physical:
-        name = self.name(request)
-        wanted = {**request.properties, "Name": name}
-        return Physical(name, {"Arn": self.api.call("scheduler", "CreateSchedule", **wanted)["ScheduleArn"]})
-
-    def update(self, current: Deployed, request: Request) -> Physical:
-        wanted = {**request.properties, "Name": current.physical.id}
-        self.api.call("scheduler", "UpdateSchedule", **wanted)
-        return current.physical
-
-    def delete(self, current: Deployed) -> None:
-        group = current.properties.get("GroupName", "default")
-        self.api.call("scheduler", "DeleteSchedule", Name=current.physical.id, GroupName=group)
-
-
-class CdkMetadata(Provider):
-    """The list of constructs in use, which needs no call."""
-
-    type = "AWS::CDK::Metadata"
-
-    def create(self, request: Request) -> Physical:
-        return Physical(request.logical_id)
-
-    def update(self, current: Deployed, _: Request) -> Physical:
-        return current.physical
-
-    def delete(self, current: Deployed) -> None:
-        pass

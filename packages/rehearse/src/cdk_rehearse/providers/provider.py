@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import secrets
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -87,13 +86,13 @@ class ResourceFailedError(StackError):
 class Provider:
     """A resource type; subclasses call the service."""
 
-    type: ClassVar[str]
+    type: str
     name_property: str | None = None
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
     deletion: ClassVar[tuple[str, str, str]]
     """The service, its operation, and the member for the physical ID, or a list of such, to delete."""
-    by_type: ClassVar[dict[str, builtins.type[Provider]]] = {}
+    by_type: ClassVar[dict[str, Callable[[ServiceApi], Provider]]] = {}
     """The providers of all types."""
 
     def __init_subclass__(cls) -> None:

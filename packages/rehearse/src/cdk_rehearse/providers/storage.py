@@ -1,20 +1,12 @@
-"""S3: bucket and bucket policy."""
+"""S3: bucket, and what empties it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError
-from .provider import Deployed, Physical, Provider, PutProvider, Request
-
-
-def location(region: str) -> dict[str, Any]:
-    """The CreateBucket configuration of a Region; us-east-1 must not be named."""
-    if region == "us-east-1":
-        return {}
-    return {"CreateBucketConfiguration": {"LocationConstraint": region}}
+from .provider import Deployed, Physical, Provider, Request
 
 
 def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,30 +56,24 @@ def _acl(value: str) -> dict[str, Any]:
     return _ACL[value]
 
 
-_Setting = tuple[str, Callable[[Any], dict[str, Any]], str | None]
-
-#: Property, the operation that sets it, the conversion of its value, the operation that removes it.
-_SETTINGS: Mapping[str, _Setting] = {
-    "OwnershipControls": (
-        "PutBucketOwnershipControls",
-        lambda value: {"OwnershipControls": value},
-        "DeleteBucketOwnershipControls",
-    ),
-    "PublicAccessBlockConfiguration": (
-        "PutPublicAccessBlock",
-        lambda value: {"PublicAccessBlockConfiguration": value},
-        "DeletePublicAccessBlock",
-    ),
-    "VersioningConfiguration": (
-        "PutBucketVersioning",
-        lambda value: {"VersioningConfiguration": value},
-        None,
-    ),
-    "BucketEncryption": ("PutBucketEncryption", _encryption, "DeleteBucketEncryption"),
-    "AccessControl": ("PutBucketAcl", _acl, None),
-    "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", _lifecycle, "DeleteBucketLifecycle"),
-    "LoggingConfiguration": ("PutBucketLogging", _logging, None),
-    "Tags": ("PutBucketTagging", lambda value: {"Tagging": {"TagSet": value}}, "DeleteBucketTagging"),
+#: Property, the operation that sets it, the operation that removes it.
+_SETTINGS: Mapping[str, tuple[str, str | None]] = {
+    "OwnershipControls": ("PutBucketOwnershipControls", "DeleteBucketOwnershipControls"),
+    "PublicAccessBlockConfiguration": ("PutPublicAccessBlock", "DeletePublicAccessBlock"),
+    "VersioningConfiguration": ("PutBucketVersioning", None),
+    "BucketEncryption": ("PutBucketEncryption", "DeleteBucketEncryption"),
+    "AccessControl": ("PutBucketAcl", None),
+    "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", "DeleteBucketLifecycle"),
+    "LoggingConfiguration": ("PutBucketLogging", None),
+    "Tags": ("PutBucketTagging", "DeleteBucketTagging"),
+}
+#: The members for a property; for the others they are the property itself.
+_MEMBERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "BucketEncryption": _encryption,
+    "AccessControl": _acl,
+    "LifecycleConfiguration": _lifecycle,
+    "LoggingConfiguration": _logging,
+    "Tags": lambda value: {"Tagging": {"TagSet": value}},
 }
 
 
@@ -98,7 +84,7 @@ class Bucket(Provider):
 
     def create(self, request: Request) -> Physical:
         name = self.name(request).lower()
-        self.api.call("s3", "CreateBucket", Bucket=name, **location(self.api.region))
+        self.api.create_bucket(name)
         self._set(request, name, {})
         return Physical(name, self._attributes(name))
 
@@ -117,9 +103,10 @@ class Bucket(Provider):
                 self.api.note_not_simulated(f"{self.type}.{setting}", request.stack_name, request.logical_id)
 
     def _set_one(self, setting: str, name: str, value: Any) -> None:
-        put, render, delete = _SETTINGS[setting]
+        put, delete = _SETTINGS[setting]
         if value is not None:
-            self.api.call("s3", put, Bucket=name, **render(value))
+            members = _MEMBERS[setting](value) if setting in _MEMBERS else {setting: value}
+            self.api.call("s3", put, Bucket=name, **members)
         elif delete is None:
             raise NotSimulatedError(f"{self.type}: {setting} cannot be removed")
         else:
@@ -134,17 +121,6 @@ class Bucket(Provider):
             "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
             "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
         }
-
-
-class BucketPolicy(PutProvider):
-    type = "AWS::S3::BucketPolicy"
-    deletion = ("s3", "DeleteBucketPolicy", "Bucket")
-
-    def put(self, request: Request, _: str) -> Physical:
-        bucket = request.properties["Bucket"]
-        document = json.dumps(request.properties["PolicyDocument"])
-        self.api.call("s3", "PutBucketPolicy", Bucket=bucket, Policy=document)
-        return Physical(bucket)
 
 
 class AutoDeleteObjects(Provider):

@@ -75,16 +75,16 @@ def _answer_as_aws(
     try:
         answer = ask(lambda *arguments: begun.extend(arguments))
     except NotImplementedError as error:
-        return _refuse(environ, start_response, _MISSING, "NotImplemented", str(error))
+        return refuse(environ, start_response, _MISSING, "NotImplemented", str(error))
     except Exception as error:  # otherwise the client gets a page and the terminal a traceback
-        return _refuse(environ, start_response, "400 Bad Request", "InternalFailure", repr(error))
+        return refuse(environ, start_response, "400 Bad Request", "InternalFailure", repr(error))
     status, headers, *_ = begun
     # moto's answer to HEAD has the type of a page too, for example that of an object that does not exist.
     is_head = environ["REQUEST_METHOD"] == "HEAD"
     if status[:3] == "404" and not is_head and _is_page(headers):  # no path of the service fits
         request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
-        message = f"The simulated account does not have {request} of {_service(environ)}"
-        return _refuse(environ, start_response, _MISSING, "NotImplemented", message)
+        message = f"The simulated account does not have {request} of {service_of(environ)}"
+        return refuse(environ, start_response, _MISSING, "NotImplemented", message)
     start_response(*begun)
     return answer
 
@@ -93,17 +93,17 @@ def _is_page(headers: Iterable[tuple[str, str]]) -> bool:
     return any(name.lower() == "content-type" and value.startswith("text/html") for name, value in headers)
 
 
-def _service(environ: Mapping[str, Any]) -> str:
+def service_of(environ: Mapping[str, Any]) -> str:
     """Return the service in the credential scope of a signed request."""
     scope = environ.get("HTTP_AUTHORIZATION", "").partition(",")[0].split("/")
     return scope[-2] if len(scope) == 5 else "this service"
 
 
-def _refuse(
+def refuse(
     environ: Mapping[str, Any], start_response: Any, status: str, code: str, message: str
 ) -> list[bytes]:
     """Answer an error in XML to the services whose protocol is XML, and in JSON to the others."""
-    if environ.get("CONTENT_TYPE", "").startswith(_FORM) or _service(environ) in _XML_SERVICES:
+    if environ.get("CONTENT_TYPE", "").startswith(_FORM) or service_of(environ) in _XML_SERVICES:
         kind = "text/xml"
         error = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
         body = f"<ErrorResponse>{error}<RequestId>loopback</RequestId></ErrorResponse>".encode()

@@ -14,6 +14,7 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
+from moto.backends import get_backend
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
@@ -80,6 +81,10 @@ class ServiceApi:
             self._clients[service] = client(service, self.endpoint_url, self.region)
         return self._clients[service]
 
+    def backend(self, service: str) -> Any:
+        """What moto stores of a service in this account, and in its Region unless the service is global."""
+        return _backends(service)[self.account]["aws" if service in ("iam", "s3") else self.region]
+
     def call(self, service: str, operation: str, **request: Any) -> Any:
         """Call an operation; raises ``StackError`` with the service's message or all invalid members."""
         conformed, errors = conform(service, operation, request)
@@ -98,11 +103,22 @@ class ServiceApi:
         except BotoCoreError as error:
             raise StackError(str(error)) from error
 
+    def create_bucket(self, name: str) -> None:
+        """Create a bucket in the Region; us-east-1 must not be named."""
+        place = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        self.call("s3", "CreateBucket", Bucket=name, **({} if self.region == "us-east-1" else place))
+
     def note_not_simulated(self, what: str, stack: str, logical_id: str) -> None:
         """Note a type, or a part of one, that is not simulated."""
         names = self.not_simulated.setdefault(what, [])
         if (name := f"{stack}/{logical_id}" if stack else logical_id) not in names:
             names.append(name)
+
+
+@cache
+def _backends(service: str) -> Any:
+    named: Any = get_backend  # the type depends on the service's name
+    return named(service)
 
 
 def _error_class(service: str, code: str) -> type[StackError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
@@ -58,11 +58,9 @@ class Change:
         parameters = self.engine.check(self.stack, self.template, given)
         self.engine.stacks.identifiers.add_linked_roles()
         behaviour = self.engine.behaviour
-        places = deletion_order(self.stack.template, behaviour, "cleanup")
+        places = order(self.stack.template, behaviour, "cleanup", is_reversed=True)
         self.stack.template, self.stack.given, self.stack.parameters = self.template, given, parameters
-        order = creation_order(self.template, behaviour, "change")
-        conditions = self._evaluator()
-        wanted = [name for name in order if _is_wanted(self.template.resources[name], conditions)]
+        wanted = wanted_resources(order(self.template, behaviour, "change"), self._evaluator())
         for logical_id in wanted:
             self._put(self.template.resources[logical_id])
         for logical_id in self.stack.resources.keys() - set(wanted):
@@ -176,8 +174,10 @@ class Change:
         return outputs
 
 
-def _is_wanted(resource: Resource, evaluator: Evaluator) -> bool:
-    return resource.condition is None or evaluator.condition(resource.condition)
+def wanted_resources(names: Iterable[str], evaluator: Evaluator) -> list[str]:
+    """The resources that have no condition, or one that holds."""
+    conditions = {name: evaluator.template.resources[name].condition for name in names}
+    return [name for name, each in conditions.items() if each is None or evaluator.condition(each)]
 
 
 def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
@@ -212,23 +212,19 @@ def _check_properties(request: Request) -> None:
     resource_schema(request.type).check(request.properties)
 
 
-def creation_order(template: Template, behaviour: Behaviour, phase: str) -> tuple[str, ...]:
-    """Logical ids, each after those that it depends on; otherwise in the declared or a random order."""
+def order(
+    template: Template, behaviour: Behaviour, phase: str, *, is_reversed: bool = False
+) -> tuple[str, ...]:
+    """Logical IDs, each after those that it depends on, or before them; otherwise as declared or random.
+
+    In a random order, the next resource is the one with the lowest number among those that could be next.
+    """
     if not behaviour.random_order:
-        return template.order
-    return _order(template, lambda name: behaviour.draw(phase, name), is_reversed=False)
-
-
-def deletion_order(template: Template, behaviour: Behaviour, phase: str) -> tuple[str, ...]:
-    """Logical ids, each before those that it depends on."""
-    if not behaviour.random_order:
-        return template.order[::-1]
-    return _order(template, lambda name: behaviour.draw(phase, name), is_reversed=True)
-
-
-def _order(template: Template, place: Callable[[str], float], *, is_reversed: bool) -> tuple[str, ...]:
-    """One resource at a time: of those that could be next, the one with the lowest number."""
-    sorter = _sorter(template, is_reversed=is_reversed)
+        return template.order[::-1] if is_reversed else template.order
+    graph = {name: each.references & template.resources.keys() for name, each in template.resources.items()}
+    if is_reversed:
+        graph = {name: {user for user, used in graph.items() if name in used} for name in graph}
+    sorter = TopologicalSorter(graph)
     try:
         sorter.prepare()
     except CycleError as error:
@@ -236,17 +232,7 @@ def _order(template: Template, place: Callable[[str], float], *, is_reversed: bo
     ordered: list[str] = []
     ready: list[str] = []
     while sorter.is_active():
-        ready = sorted([*ready, *sorter.get_ready()], key=place)
+        ready = sorted([*ready, *sorter.get_ready()], key=lambda name: behaviour.draw(phase, name))
         ordered.append(ready.pop(0))
         sorter.done(ordered[-1])
     return tuple(ordered)
-
-
-def _sorter(template: Template, *, is_reversed: bool) -> TopologicalSorter[str]:
-    sorter: TopologicalSorter[str] = TopologicalSorter()
-    for name, resource in template.resources.items():
-        sorter.add(name)
-        for other in resource.references & template.resources.keys():
-            before, after = (name, other) if is_reversed else (other, name)
-            sorter.add(after, before)
-    return sorter

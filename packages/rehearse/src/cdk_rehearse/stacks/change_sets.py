@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ class ChangeSet:
 
 
 def resource_changes(
-    stack: Stack, template: Template, parameters: Mapping[str, Any], wanted: set[str]
+    stack: Stack, template: Template, parameters: Mapping[str, Any], wanted: Collection[str]
 ) -> list[dict[str, Any]]:
     """The resources to add, modify and remove, with reasons, as ``DescribeChangeSet`` lists them."""
     walk = _Walk(stack, template, parameters)

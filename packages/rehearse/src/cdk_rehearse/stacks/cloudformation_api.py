@@ -14,11 +14,11 @@ from constructs_triton_core.cloud_assembly.template import Template
 
 from ..errors import FAILURES, ApiError
 from ..template_parsing import parse_template
+from .change import wanted_resources
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
 from .engine import template_at
 from .imports import identifiers, import_resources, imported
-from .query_protocol import encode_time
 from .stack import Stack, Stacks
 
 _Request = dict[str, Any]
@@ -36,13 +36,12 @@ class CloudFormationApi:
         self._stacks = stacks
         self._deployer = deployer
         self._change_sets: list[ChangeSet] = []
-        self.threads: list[threading.Thread] = []
+        self._operations: list[threading.Thread] = []
 
-    def answer(self, request: _Request) -> _Answer:
-        """Execute ``request["Action"]``; raises ``ApiError`` if it is refused."""
-        action = request.get("Action", "")
+    def answer(self, action: str, request: _Request) -> _Answer:
+        """Execute an action; raises ``ApiError`` if it is refused."""
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
-        if not action[:1].isupper() or method is None:
+        if method is None:
             raise ApiError("InvalidAction", f"the action {action} is not simulated")
         if not _STACK_NAME.fullmatch(name := request.get("StackName", "any")):
             raise ApiError("ValidationError", f"stackName {name!r} must match {_STACK_NAME.pattern}")
@@ -58,9 +57,7 @@ class CloudFormationApi:
         return {"Stacks": [_describe(stack) for stack in stacks]}
 
     def _ListStacks(self, _: _Request) -> _Answer:  # noqa: N802
-        names = ("StackId", "StackName", "CreationTime", "StackStatus")
-        described = [_describe(stack) for stack in self._stacks.all]
-        return {"StackSummaries": [{name: each[name] for name in names} for each in described]}
+        return {"StackSummaries": [_describe(stack) for stack in self._stacks.all]}
 
     def _GetTemplate(self, request: _Request) -> _Answer:  # noqa: N802
         template = self._stack(request).template
@@ -83,7 +80,7 @@ class CloudFormationApi:
                 "ResourceType": event.type,
                 "ResourceStatus": event.status,
                 "ResourceStatusReason": event.reason or None,
-                "Timestamp": encode_time(event.timestamp),
+                "Timestamp": event.timestamp,
             }
             for event in reversed(stack.events)
         ]
@@ -100,7 +97,7 @@ class CloudFormationApi:
         if self._stacks.find(name) is not None:
             raise ApiError("AlreadyExistsException", f"Stack [{name}] already exists")
         stack = self._stacks.add(name)
-        stack.tags, given = request.get("Tags") or [], _given_parameters(request, stack)
+        stack.tags, given = request.get("Tags", []), _given_parameters(request, stack)
         stack.status = "CREATE_IN_PROGRESS"
         self._start(lambda: self._deployer.deploy(stack, template, given))
         return {"StackId": stack.id}
@@ -110,7 +107,7 @@ class CloudFormationApi:
         if stack is not None:  # to delete what is not there is no error
             if stack.termination_protection:
                 raise ApiError("ValidationError", f"Stack [{stack.name}] cannot be deleted while protected")
-            self._retain(stack, request.get("RetainResources") or [])
+            self._retain(stack, request.get("RetainResources", []))
             stack.status = "DELETE_IN_PROGRESS"
             self._start(lambda: self._deployer.delete(stack))
         return {}
@@ -130,7 +127,7 @@ class CloudFormationApi:
 
     def _UpdateTerminationProtection(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
-        stack.termination_protection = request["EnableTerminationProtection"] == "true"
+        stack.termination_protection = request["EnableTerminationProtection"]
         return {"StackId": stack.id}
 
     # Change sets.
@@ -143,7 +140,7 @@ class CloudFormationApi:
         name, api = request["ChangeSetName"], self._stacks.api
         arn = f"arn:aws:cloudformation:{api.region}:{api.account}:changeSet/{name}/{uuid4()}"
         self._deployer.expect_updatable(stack)
-        given, tags = _given_parameters(request, stack), request.get("Tags") or []
+        given, tags = _given_parameters(request, stack), request.get("Tags", [])
         change_set = ChangeSet(arn, name, stack, template, given, tags)
         if request.get("ChangeSetType") == "IMPORT":
             change_set.imports = imported(request["ResourcesToImport"])
@@ -155,11 +152,7 @@ class CloudFormationApi:
         stack, template = change_set.stack, change_set.template
         parameters = self._deployer.check(stack, template, change_set.given)
         evaluator = self._stacks.evaluator(stack, template, parameters, {})
-        wanted = {
-            name
-            for name, each in template.resources.items()
-            if each.condition is None or evaluator.condition(each.condition)
-        }
+        wanted = wanted_resources(template.resources, evaluator)
         change_set.changes = resource_changes(stack, template, parameters, wanted)
         same_outputs = template.outputs == stack.template.outputs
         if stack.resources and not change_set.changes and same_outputs and change_set.tags == stack.tags:
@@ -172,7 +165,7 @@ class CloudFormationApi:
             "ChangeSetId": found.id,
             "StackId": found.stack.id,
             "StackName": found.stack.name,
-            "CreationTime": encode_time(found.created),
+            "CreationTime": found.created,
             "Status": found.status,
             "StatusReason": found.reason or None,
             "ExecutionStatus": found.execution_status,
@@ -213,10 +206,7 @@ class CloudFormationApi:
     # What the actions share.
 
     def _stack(self, request: _Request) -> Stack:
-        stack = self._stacks.find(request["StackName"])
-        if stack is None:
-            raise ApiError("ValidationError", f"Stack with id {request['StackName']} does not exist")
-        return stack
+        return self._stacks.get(request["StackName"])
 
     def _change_set(self, request: _Request) -> ChangeSet:
         for each in reversed(self._change_sets):
@@ -229,9 +219,14 @@ class CloudFormationApi:
             return parse_template(request["TemplateBody"])
         return template_at(request["TemplateURL"], self._stacks.api)
 
+    def wait(self) -> None:
+        """Wait until the operations on stacks end."""
+        for operation in self._operations:
+            operation.join()
+
     def _start(self, operation: Callable[[], None]) -> None:
         thread = threading.Thread(target=operation, daemon=True)
-        self.threads.append(thread)
+        self._operations.append(thread)
         thread.start()
 
 
@@ -245,9 +240,9 @@ def _is_meant(change_set: ChangeSet, request: _Request) -> bool:
 
 def _given_parameters(request: _Request, stack: Stack) -> dict[str, str]:
     given = {}
-    for each in request.get("Parameters") or []:
+    for each in request.get("Parameters", []):
         name = each["ParameterKey"]
-        if each.get("UsePreviousValue") != "true":
+        if not each.get("UsePreviousValue"):
             given[name] = each.get("ParameterValue", "")
         elif name in stack.given:
             given[name] = stack.given[name]
@@ -269,7 +264,7 @@ def _describe(stack: Stack) -> dict[str, Any]:
     return {
         "StackId": stack.id,
         "StackName": stack.name,
-        "CreationTime": encode_time(stack.created),
+        "CreationTime": stack.created,
         "StackStatus": stack.status,
         "StackStatusReason": stack.reason or None,
         "DisableRollback": False,
@@ -294,8 +289,8 @@ def _describe_resources(stack: Stack) -> list[dict[str, Any]]:
             "PhysicalResourceId": each.physical.id,
             "ResourceType": each.request.type,
             "ResourceStatus": last[name].status,
-            "Timestamp": encode_time(last[name].timestamp),
-            "LastUpdatedTimestamp": encode_time(last[name].timestamp),
+            "Timestamp": last[name].timestamp,
+            "LastUpdatedTimestamp": last[name].timestamp,
         }
         for name, each in stack.resources.items()
     ]

@@ -16,7 +16,7 @@ from ..errors import FAILURES, StackError
 from ..providers import is_custom
 from ..providers.provider import Deployed
 from ..steps import Action, Step
-from .change import RETAINING, Change, creation_order, deletion_order
+from .change import RETAINING, Change, order
 from .engine import Engine, failing
 from .exports import expect_deletable
 from .stack import Stack
@@ -135,7 +135,7 @@ class Deployer(Engine):
         """Roll back an update: changed resources get their old properties, new ones are deleted."""
         self._enter(stack, "rollback", "UPDATE_ROLLBACK_IN_PROGRESS", reason)
         try:
-            for logical_id in creation_order(before.template, self.behaviour, "rollback"):
+            for logical_id in order(before.template, self.behaviour, "rollback"):
                 old = before.resources.get(logical_id)
                 is_restored = old is stack.resources.get(logical_id)  # by a rollback that failed later
                 if old is not None and logical_id in change.touched and not is_restored:
@@ -148,7 +148,10 @@ class Deployer(Engine):
         stack.resources, stack.outputs = dict(before.resources), before.outputs
         # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
         # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
-        created = [(each, each.is_kept_after_create and _is_new(each, before)) for each in change.created]
+        created = [
+            (each, each.is_kept_after_create and each.request.logical_id not in before.resources)
+            for each in change.created
+        ]
         self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created[::-1])
         stack.reason = reason
 
@@ -204,14 +207,10 @@ class Deployer(Engine):
 
     def _backwards(self, stack: Stack) -> list[Deployed]:
         """The stack's resources, each before the resources that it depends on."""
-        order = deletion_order(stack.template, self.behaviour, "delete")
-        places = {logical_id: place for place, logical_id in enumerate(order)}
+        backwards = order(stack.template, self.behaviour, "delete", is_reversed=True)
+        places = {logical_id: place for place, logical_id in enumerate(backwards)}
         resources = stack.resources.values()
         return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
-
-
-def _is_new(deployed: Deployed, before: Stack) -> bool:
-    return deployed.request.logical_id not in before.resources
 
 
 @dataclass(frozen=True)

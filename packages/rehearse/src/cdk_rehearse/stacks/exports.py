@@ -26,7 +26,7 @@ def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None
 def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
     """Raise ``StackError`` for an export that another output has, or that is empty.
 
-    Source: template reference, "Outputs"; the messages are those of amplify-cli issue 1581 and others.
+    Sources: template reference, "Fn::ImportValue"; zeroae/zae-limiter issue 445 and amplify-cli issue 1581.
     """
     owners = {one.export_name: each.name for each in stacks.all if each is not stack for one in each.outputs}
     for each in (output for output in outputs if output.export_name is not None):

@@ -41,13 +41,7 @@ def imported(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         raise StackError(
             f"The following resource types are not supported for resource import: {', '.join(unsupported)}"
         )
-    return {each["LogicalResourceId"]: _value(each["ResourceIdentifier"]) for each in given}
-
-
-def _value(identifier: Mapping[str, Any]) -> str:
-    # A map in the query protocol: entry.1.key, entry.1.value.
-    (entry,) = identifier["entry"].values()
-    return str(entry["value"])
+    return {each["LogicalResourceId"]: next(iter(each["ResourceIdentifier"].values())) for each in given}
 
 
 def import_resources(

@@ -43,7 +43,7 @@ class NestedStack(Provider):
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update the stack, or undo its update in a rollback of the parent."""
-        stack = self._stack(current)
+        stack = self._deployer.stacks.get(current.physical.id)
         if not self._deployer.undo_nested(stack):
             self._deployer.update_nested(stack, self._template(request), _parameters(request))
         if stack.status.endswith("ROLLBACK_FAILED"):
@@ -51,15 +51,10 @@ class NestedStack(Provider):
         return _physical(stack)
 
     def delete(self, current: Deployed) -> None:
-        stack = self._stack(current)
+        stack = self._deployer.stacks.get(current.physical.id)
         self._deployer.delete(stack)
         if stack.status != "DELETE_COMPLETE":
             raise StackError(f"Embedded stack {stack.id} was not deleted: {stack.reason}")
-
-    def _stack(self, current: Deployed) -> Stack:
-        stack = self._deployer.stacks.find(current.physical.id)
-        assert stack is not None
-        return stack
 
     def _template(self, request: Request) -> Template:
         return template_at(str(request.properties["TemplateURL"]), self.api)

@@ -6,11 +6,8 @@ import io
 import zipfile
 from pathlib import Path
 
-from moto.s3.models import s3_backends
-
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-from ..providers.storage import location
 from ..services.service_api import ServiceApi
 
 
@@ -32,8 +29,8 @@ def publish(assembly: Assembly, api: ServiceApi) -> None:
 
 def _expect_bucket(name: str, api: ServiceApi) -> None:
     """Create the bucket of an environment that was bootstrapped with another qualifier."""
-    if api.assumes_existing and name not in s3_backends[api.account]["aws"].buckets:
-        api.call("s3", "CreateBucket", Bucket=name, **location(api.region))
+    if api.assumes_existing and name not in api.backend("s3").buckets:
+        api.create_bucket(name)
 
 
 def _zipped(folder: Path) -> bytes:

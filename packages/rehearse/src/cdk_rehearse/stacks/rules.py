@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from moto.logs.models import logs_backends
-
 from constructs_triton_core.cloud_assembly.template import Template, value_at
 
 from ..errors import StackError
@@ -57,7 +55,7 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
         if current is not None and held == current.physical.id:
             what = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
             raise StackError(f"{what} Rename {name} and update the stack again.")
-        groups = logs_backends[api.account][api.region].groups
+        groups = api.backend("logs").groups
         if held is not None or (request.type == "AWS::Logs::LogGroup" and name in groups):
             raise StackError(f"{name} already exists" + (f" in stack {stack_id}" if stack_id else ""))
 

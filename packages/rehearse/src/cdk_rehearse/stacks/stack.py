@@ -17,7 +17,7 @@ from ..opaque_values import opaque_value
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
 from .rules import Identifiers
-from .scope import Scope, stored_parameter
+from .scope import stored_parameter
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,13 @@ class Stacks:
                 return stack
         return None
 
+    def get(self, name_or_id: str) -> Stack:
+        """Find a stack; raises ``StackError`` if it does not exist."""
+        found = self.find(name_or_id)
+        if found is None:
+            raise StackError(f"Stack with id {name_or_id} does not exist")
+        return found
+
     def add(self, name: str) -> Stack:
         """Create an empty stack, within CloudFormation's quota: a template can be nested in itself."""
         if len(self._existing()) >= MOST_STACKS:
@@ -158,20 +165,7 @@ class Stacks:
         budget: EvaluationBudget | None = None,
     ) -> Evaluator:
         """Evaluates the values of a template within a stack, as it is now."""
-        scope = Scope(
-            pseudo=self._pseudo_parameters(stack),
-            parameters=parameters,
-            physical_ids={name: each.physical.id for name, each in resources.items()},
-            attributes={name: each.physical.attributes for name, each in resources.items()},
-            exports=self._exports(),
-            outputs={
-                (each.name, output.key): output.value for each in self._existing() for output in each.outputs
-            },
-            other_export=self._opaque_export if self.api.assumes_existing else None,
-            other_output=self._other_output,
-            zones_of=self._availability_zones,
-        )
-        return Evaluator(template, scope, budget)
+        return Evaluator(template, Scope(self, stack, parameters, resources), budget)
 
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of the template's parameters: given, default, or from SSM."""
@@ -200,40 +194,83 @@ class Stacks:
             return str(value).split(",")
         return value
 
-    def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
-        return {
-            "AWS::AccountId": self.api.account,
-            "AWS::Region": self.api.region,
+    @property
+    def exports(self) -> dict[str, str]:
+        """The values of all exports by name."""
+        outputs = (output for stack in self._existing() for output in stack.outputs)
+        return {each.export_name: each.value for each in outputs if each.export_name is not None}
+
+    def _existing(self) -> list[Stack]:
+        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Resolves the names in a stack's template: parameters, existing resources, outputs of other stacks."""
+
+    stacks: Stacks
+    stack: Stack
+    parameters: Mapping[str, Any]
+    resources: Mapping[str, Deployed]
+
+    def ref(self, name: str) -> Any:
+        """Return the value of a pseudo parameter or parameter, or the physical ID of a resource."""
+        api, stack = self.stacks.api, self.stack
+        values = {
+            "AWS::AccountId": api.account,
+            "AWS::Region": api.region,
             "AWS::Partition": "aws",
             "AWS::URLSuffix": "amazonaws.com",
             "AWS::StackName": stack.name,
             "AWS::StackId": stack.id,
+            **self.parameters,
         }
+        if name in values:
+            return values[name]
+        if name in self.resources:
+            return self.resources[name].physical.id
+        raise TemplateError(f"Ref: nothing is called {name}, or it was not made because of its condition")
 
-    def _opaque_export(self, name: str) -> str:
-        self.api.note_not_simulated("value of an export", "", name)
-        return opaque_value("", "", name.replace(":", "-"), self.api.account, self.api.region)
+    def get_att(self, logical_id: str, attribute: str) -> Any:
+        """Return an attribute of an existing resource."""
+        if logical_id not in self.resources:
+            raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")
+        attributes = self.resources[logical_id].physical.attributes
+        if attribute not in attributes:
+            raise TemplateError(
+                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {sorted(attributes)}"
+            )
+        return attributes[attribute]
 
-    def _other_output(self, region: str, stack: str, name: str) -> str | None:
-        api, output = self.api, f"{stack}.{name}"
-        others = (value for place, value in api.passed.items() if place[1:] == (region, output))
-        is_outside = api.assumes_existing and (region != api.region or self.find(stack) is None)
-        found = api.passed.get((api.account, region, output)) or next(others, None)
-        return found or (self._opaque_export(output) if is_outside else None)
+    def import_value(self, name: str) -> str:
+        """Return the value of an export. One that no stack of this account has may exist in AWS."""
+        exports = self.stacks.exports
+        if name not in exports and not self.stacks.api.assumes_existing:
+            raise TemplateError(f"No export named {name} found")
+        return exports[name] if name in exports else self._opaque_export(name)
 
-    def _availability_zones(self, region: str) -> list[str]:
-        if region != self.api.region:
-            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {self.api.region}")
-        found = self.api.client("ec2").describe_availability_zones()["AvailabilityZones"]
+    def stack_output(self, stack: str, name: str, region: str | None) -> str:
+        """Return an output of another stack, which can be in another account or Region."""
+        api, found, output = self.stacks.api, self.stacks.find(stack), f"{stack}.{name}"
+        is_here = region in (None, api.region) and found is not None
+        if is_here and found is not None and name in found.output_values:
+            return found.output_values[name]
+        place = (region or api.region, output)
+        others = (value for key, value in api.passed.items() if key[1:] == place)
+        passed = api.passed.get((api.account, *place)) or next(others, None)
+        if passed is None and (is_here or not api.assumes_existing):
+            raise TemplateError(f"No output named {name} found in stack {stack}")
+        return passed or self._opaque_export(output)
+
+    def availability_zones(self, region: str) -> list[str]:
+        """Return the Availability Zones of the Region."""
+        api = self.stacks.api
+        if region != api.region:
+            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {api.region}")
+        found = api.client("ec2").describe_availability_zones()["AvailabilityZones"]
         return [each["ZoneName"] for each in found]
 
-    def _exports(self) -> dict[str, str]:
-        return {
-            output.export_name: output.value
-            for stack in self._existing()
-            for output in stack.outputs
-            if output.export_name is not None
-        }
-
-    def _existing(self) -> list[Stack]:
-        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]
+    def _opaque_export(self, name: str) -> str:
+        api = self.stacks.api
+        api.note_not_simulated("value of an export", "", name)
+        return opaque_value("", "", name.replace(":", "-"), api.account, api.region)

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import compress
+from itertools import chain, compress
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
@@ -32,13 +32,13 @@ def expect_codes(acknowledgements: Iterable[str]) -> None:
 
 def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
     """Return the rehearsal without the problems that are acknowledged; they are named apart."""
-    fitting = {each: [_fits(found, problem, each) for problem in found.problems] for each in acknowledgements}
-    known = [any(fits) for fits in zip(*fitting.values(), strict=True)] or [False] * len(found.problems)
+    fitting = [[each for each in acknowledgements if _fits(found, one, each)] for one in found.problems]
+    used = set(chain.from_iterable(fitting))
     return replace(
         found,
-        problems=tuple(each for each, is_known in zip(found.problems, known, strict=True) if not is_known),
-        acknowledged=tuple(compress(found.problems, known)),
-        unused_acknowledgements=tuple(each for each, fits in fitting.items() if not any(fits)),
+        problems=tuple(each for each, fits in zip(found.problems, fitting, strict=True) if not fits),
+        acknowledged=tuple(compress(found.problems, fitting)),
+        unused_acknowledgements=tuple(each for each in dict.fromkeys(acknowledgements) if each not in used),
     )
 
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from moto.s3.models import FakeKey, s3_backends
-from moto.sagemaker.models import sagemaker_backends
+from moto.s3.models import FakeKey
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -31,7 +30,7 @@ Call = tuple[str, str, str]
 
 def calls(account: SimulatedAccount) -> set[Call]:
     """Return everything that callers may name now."""
-    backend = sagemaker_backends[account.api.account][account.api.region]
+    backend = account.api.backend("sagemaker")
     return {
         (endpoint, kind, name)
         for endpoint, running in backend.endpoints.items()
@@ -45,7 +44,7 @@ def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tu
     yield _OPERATION, "InvokeEndpointAsync" if config.async_inference_config else "InvokeEndpoint"
     yield from (("variant", each["VariantName"]) for each in config.production_variants)
     yield from (("inference component", each.name) for each in account.components.of_endpoint(endpoint))
-    models: Any = sagemaker_backends[account.api.account][account.api.region]._models
+    models: Any = account.api.backend("sagemaker")._models
     names = account.fleets.models_of(config.endpoint_config_name)
     for model in (models[name] for name in names if name in models):
         if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
@@ -58,12 +57,9 @@ def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tu
 def _models(account: SimulatedAccount, url: str) -> list[str]:
     """The models of a multi-model container: the names in its index, or the keys of archives."""
     name, _, prefix = url.removeprefix("s3://").partition("/")
-    bucket = s3_backends[account.api.account]["aws"].buckets.get(name)
-    objects = (
-        {}
-        if bucket is None
-        else {key: each for key, each in bucket.keys.items() if isinstance(each, FakeKey)}
-    )
+    bucket = account.api.backend("s3").buckets.get(name)
+    stored = () if bucket is None else bucket.keys.items()
+    objects = {key: each for key, each in stored if isinstance(each, FakeKey)}
     try:
         return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
     except (KeyError, InvalidValueError):  # there is no index, or it is damaged

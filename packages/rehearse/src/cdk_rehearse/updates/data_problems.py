@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
@@ -14,21 +16,8 @@ from .recording import Moment
 
 _CODE = "rehearse-data-loses-access"
 _PREVIOUS_CODE = "rehearse-previous-key-removed"
-_OPTIONS = {
-    "asynchronous requests": "AsyncInferenceConfig",
-    "asynchronous responses": "AsyncInferenceConfig",
-    "notifications": "AsyncInferenceConfig",
-    "captured data": "DataCapture",
-    "core dumps": "CoreDump",
-    "uploaded archives": "TritonModelRepository",
-}
-_NEEDED_UNTIL = {
-    "asynchronous requests": "every request is answered",
-    "asynchronous responses": "every response is read",
-    "captured data": "all of it is read",
-    "core dumps": "all of them are read",
-    "uploaded archives": "the archive has another key",
-}
+_FIXES = json.loads(Path(__file__).with_suffix(".json").read_text())
+"""For each kind of data, the option that keeps its previous keys, and how long it needs them."""
 _Place = tuple[Use, bool]
 """A use without its key, and whether it concerns what was written before the update."""
 
@@ -121,7 +110,7 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     if reading.moment.action == "meanwhile":
         return RESTORE
     is_of_key = reading.refusal.startswith("kms:")
-    if not is_of_key or _has_kept_key(sequence, use) or use.data not in _OPTIONS:
+    if not is_of_key or _has_kept_key(sequence, use) or use.data not in _FIXES:
         in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""
         return (
             f"allow the action in a policy of the role and in its permissions boundary{in_key}, and remove "
@@ -129,7 +118,7 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
         )
     if not use.is_own and use.data in ("captured data", "core dumps"):
         return "keep the permission for the old key, with old_key.grant_decrypt(role)"
-    option = f"{_OPTIONS[use.data]}(previous_encryption_keys=[...])"
+    option = f"{_FIXES[use.data]['option']}(previous_encryption_keys=[...])"
     if reading.waits and not any(_keys_of(sequence.outcome.moments[-1], use)):
         return f"put the old key into {option}, and remove it when nothing under it is needed any more"
     return (
@@ -143,9 +132,9 @@ def _fix_of_previous_key(use: Use) -> str:
     if use.data in ("captured data", "core dumps"):
         keep = "keep the permission for the old key, with old_key.grant_decrypt(role),"
     else:
-        keep = f"keep the key in {_OPTIONS[use.data]}(previous_encryption_keys=[...])"
+        keep = f"keep the key in {_FIXES[use.data]['option']}(previous_encryption_keys=[...])"
     return (
-        f"{keep} until {_NEEDED_UNTIL[use.data]}, and ignore this warning then. Lifetime: "
+        f"{keep} until {_FIXES[use.data]['needed_until']}, and ignore this warning then. Lifetime: "
         f"{ENCRYPTED_DATA[use.data].lifetime}. `aws s3api head-object` prints the key of an object as "
         "SSEKMSKeyId"
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
@@ -118,8 +118,8 @@ def _names(part: Request, found: Rehearsal) -> set[str]:
     return {*serving, *(each.name for each in (*part.old.stacks, *part.new.stacks))}
 
 
-def _of_environment(found: Rehearsal, environment: str, several: set[str], first: int) -> Rehearsal:
-    """Number the steps from ``first`` on, and name the environment."""
+def _of_environment(value: Any, environment: str, several: set[str], first: int) -> Any:
+    """Name the environment in a report, or in a part of one, and count its steps from ``first`` on."""
 
     def name(given: str) -> str:
         return f"{given} ({environment})" if given in several else given
@@ -127,34 +127,27 @@ def _of_environment(found: Rehearsal, environment: str, several: set[str], first
     def numbered(text: str) -> str:
         return _STEP.sub(lambda match: f"step {int(match[1]) + first}", text)
 
-    renamed: Rehearsal = _renamed(found, environment, name, first)
-    problems = (
-        replace(each, path=f"{each.path} ({environment})", message=numbered(each.message))
-        for each in found.problems
-    )
-    return replace(
-        renamed,
-        callers=tuple(" ".join(map(name, each.split(" "))) for each in found.callers),
-        depends_on_aws=tuple(map(numbered, found.depends_on_aws)),
-        problems=tuple(problems),
-    )
-
-
-def _renamed(value: Any, environment: str, name: Callable[[str], str], first: int) -> Any:
-    """Change the names and the numbers in a part of a report."""
     changed: dict[str, Any] = {}
     for each in fields(value):
         match each.name, getattr(value, each.name):
             case "environment", _:
                 changed[each.name] = environment
+            case "path", str() as given:
+                changed[each.name] = f"{given} ({environment})"
+            case "message", str() as given:
+                changed[each.name] = numbered(given)
             case "stack" | "endpoint", str() as given:
                 changed[each.name] = name(given)
             case "status" | "serving", dict() as given:
                 changed[each.name] = {name(key): given[key] for key in given}
             case "number" | "step", int() as given:
                 changed[each.name] = given + first
-            case "steps" | "failures" | "instances", tuple() as given:
-                changed[each.name] = tuple(_renamed(one, environment, name, first) for one in given)
+            case "callers", tuple() as given:
+                changed[each.name] = tuple(" ".join(map(name, one.split(" "))) for one in given)
+            case "depends_on_aws", tuple() as given:
+                changed[each.name] = tuple(map(numbered, given))
+            case "steps" | "failures" | "instances" | "problems", tuple() as given:
+                changed[each.name] = tuple(_of_environment(one, environment, several, first) for one in given)
     return replace(value, **changed)
 
 

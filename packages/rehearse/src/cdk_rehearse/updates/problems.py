@@ -49,7 +49,8 @@ def update_problems(sequence: Sequence, *, is_deletion: bool, fleets: Container[
 
 def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
     """One problem for each endpoint and version whose models can no longer be read."""
-    known = _refused_before(sequence)
+    before = sequence.before.readings if sequence.before else ()
+    known = {(each.endpoint, each.object) for each in before if each.refusal}
     number, seen = 0, set()
     for moment in sequence.outcome.moments:
         number += moment.step.action in CHANGES
@@ -66,11 +67,6 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
                 "scales out or SageMaker replaces a host; instances that run keep serving",
                 RESTORE if moment.step.action == "meanwhile" else "",
             )
-
-
-def _refused_before(sequence: Sequence) -> set[tuple[str, str]]:
-    before = sequence.before
-    return {(each.endpoint, each.object) for each in (before.readings if before else ()) if each.refusal}
 
 
 def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:

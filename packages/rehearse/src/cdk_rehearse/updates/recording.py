@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from moto.sagemaker.models import sagemaker_backends
-
 from ..account import SimulatedAccount
 from ..endpoints.encrypted_data import DataReading
 from ..endpoints.readings import Count, Peak, Reading
@@ -98,8 +96,7 @@ class Recorder:
         self.account.fleets.begin_cleanup()
 
     def _serving(self) -> dict[str, str]:
-        api = self.account.api
-        endpoints = sagemaker_backends[api.account][api.region].endpoints
+        endpoints = self.account.api.backend("sagemaker").endpoints
         return {name: endpoint.endpoint_config_name for name, endpoint in list(endpoints.items())}
 
 

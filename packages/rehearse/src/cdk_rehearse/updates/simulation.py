@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ from .meanwhile import Meanwhile
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
 from .report import GENERATED, Failure, FailureEvent, Operation, Rehearsal, RehearsedStep
-from .trial import Outcome, Trial, expect_known, opened
+from .trial import Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
 _BOTH = "v1, v2"
@@ -148,7 +148,10 @@ class _Pass:
             calm = Sequence(replace(outcome, moments=moments), meanwhile.before)
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
-            opaque = _opaque(trial.account.not_simulated)
+            opaque = [
+                f"{what} {', '.join(name.rpartition('/')[2] for name in names)}"
+                for what, names in trial.account.not_simulated.items()
+            ]
         failures, problems = self._failures(steps)
         return Rehearsal(
             status=calm.outcome.status,
@@ -159,8 +162,8 @@ class _Pass:
             instances=calm.instances(),
             callers=tuple(each.message for each in noticed),
             leftovers=calm.outcome.leftovers,
-            way_back=None if way_back is None else _operation(way_back.outcome),
-            deletion=None if deletion is None else _operation(deletion.outcome),
+            way_back=_operation(way_back),
+            deletion=_operation(deletion),
             not_simulated=(*opaque, *_not_simulated(self.request, calm)),
             problems=_unique(
                 *update_problems(calm, is_deletion=new == NONE, fleets=self.request.fleets),
@@ -256,8 +259,10 @@ def _last(sequence: Sequence) -> Moment | None:
     return sequence.outcome.moments[-1] if sequence.outcome.moments else sequence.before
 
 
-def _operation(outcome: Outcome) -> Operation:
-    return Operation(outcome.last_status, outcome.reason, outcome.leftovers)
+def _operation(sequence: Sequence | None) -> Operation | None:
+    if sequence is None:
+        return None
+    return Operation(sequence.outcome.last_status, sequence.outcome.reason, sequence.outcome.leftovers)
 
 
 def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
@@ -283,12 +288,6 @@ def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
         yield "the start of Triton, the capacity of instance types, the time that steps take"
     else:
         yield "the time that steps take"
-
-
-def _opaque(not_simulated: Mapping[str, list[str]]) -> Iterator[str]:
-    """What the account does not simulate, with the logical IDs of the resources."""
-    for what, names in not_simulated.items():
-        yield f"{what} {', '.join(name.rpartition('/')[2] for name in names)}"
 
 
 def _unique(*problems: Finding) -> tuple[Finding, ...]:

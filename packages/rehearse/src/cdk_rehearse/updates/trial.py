@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from moto.sagemaker.models import sagemaker_backends
-
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
@@ -155,7 +153,7 @@ class Trial:
         """
         api, found = self.account.api, self.endpoints()
         expect_known(fleets, found)
-        for name, endpoint in sagemaker_backends[api.account][api.region].endpoints.items():
+        for name, endpoint in api.backend("sagemaker").endpoints.items():
             wanted = fleets.get(name, fleets.get(found.get(name, name)))
             for variant in endpoint.production_variants:
                 count = self._maximum(f"endpoint/{name}/variant/{variant['VariantName']}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
 from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import SageMakerModelBackend, sagemaker_backends
+from moto.sagemaker.models import SageMakerModelBackend
 from moto.sagemaker.responses import SageMakerResponse
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
@@ -153,7 +153,7 @@ class InferenceComponents:
             self._check(body, variant_without_model(config, component.variant_name), config)
         with refusing():
             role = config.kept_members["ExecutionRoleArn"]
-            self.fleets.expect_alarms_for(wanted.get("DeploymentConfig", {}), {role})
+            self.fleets.expect_alarms(wanted.get("DeploymentConfig", {}), [role])
         component.desired_copies = wanted.get("RuntimeConfig", {}).get("CopyCount", component.desired_copies)
         component.deployment = wanted.get("DeploymentConfig", component.deployment)
         before, component.body = component.body, body or component.body
@@ -181,22 +181,22 @@ class InferenceComponents:
     # The ends of operations.
 
     def _finish_copies(self, component: Component) -> None:
-        is_new = component.copies == 0 and component.deployment is None
-        if self._fits(component, component.desired_copies):
-            component.copies = component.desired_copies
-            return
-        component.failure_reason = _NO_ROOM
-        component.has_failed = is_new
-        component.desired_copies = component.copies
+        if not self._has_run(component, component.desired_copies):
+            component.has_failed = component.copies == 0 and component.deployment is None
 
     def _finish_update(self, component: Component, before: Mapping[str, Any], batch: int) -> None:
         """Replace the copies. While a batch is replaced, its old copies run too."""
         component.replacing = None
-        if self._fits(component, component.desired_copies + batch):
-            component.copies = component.desired_copies
-            return
-        component.body, component.failure_reason = before, _NO_ROOM
+        if not self._has_run(component, component.desired_copies + batch):
+            component.body = before
+
+    def _has_run(self, component: Component, highest: int) -> bool:
+        """Run the desired copies if there is room for the highest number; keep the present ones otherwise."""
+        fits = self._fits(component, highest)
+        component.failure_reason = None if fits else _NO_ROOM
+        component.copies = component.desired_copies if fits else component.copies
         component.desired_copies = component.copies
+        return fits
 
     def _fits(self, component: Component, count: int) -> bool:
         _, config = self._endpoint(component.endpoint_name)
@@ -214,7 +214,7 @@ class InferenceComponents:
 
     def _endpoint(self, name: str) -> tuple[Any, Any]:
         """Return an endpoint and its configuration."""
-        backend = sagemaker_backends[self.fleets.api.account][self.fleets.api.region]
+        backend = self.fleets.api.backend("sagemaker")
         endpoint = backend.endpoints.get(name)
         if endpoint is None:
             raise ValidationError(f'Could not find endpoint "{name}".')
@@ -274,8 +274,7 @@ def _batch_size(copies: int, deployment: Mapping[str, Any] | None) -> int:
 
 
 def _inline(container: Mapping[str, Any], config: Any) -> dict[str, Any]:
-    primary = {"Image": container.get("Image", "")}
-    if "ArtifactUrl" in container:
-        primary["ModelDataUrl"] = container["ArtifactUrl"]
+    members = {"Image": "Image", "ArtifactUrl": "ModelDataUrl"}
+    primary = {member: container[name] for name, member in members.items() if name in container}
     shared = {name: config.kept_members.get(name) for name in ("ExecutionRoleArn", "VpcConfig")}
     return {"PrimaryContainer": primary, **shared}

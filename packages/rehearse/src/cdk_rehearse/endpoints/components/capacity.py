@@ -5,16 +5,16 @@ Memory that SageMaker keeps for itself is not published, so a simulated instance
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from constructs_triton_core.facts.instance_types import InstanceType
 
 
-@dataclass(frozen=True, order=True)
-class Copy:
-    """What one copy of a component reserves."""
+class Copy(NamedTuple):
+    """What one copy of a component reserves, or what is free on an instance."""
 
     accelerators: float
     cpus: float
@@ -30,14 +30,11 @@ class Copy:
         )
 
     def without(self, other: Copy) -> Copy:
-        return Copy(
-            self.accelerators - other.accelerators, self.cpus - other.cpus, self.memory_mib - other.memory_mib
-        )
+        return Copy(*map(operator.sub, self, other))
 
     def holds(self, other: Copy) -> bool:
         """Whether this free room is enough for a copy."""
-        left = self.without(other)
-        return min(left.accelerators, left.cpus, left.memory_mib) >= 0
+        return all(map(operator.ge, self, other))
 
 
 def fit(copies: Iterable[Copy], instance_type: str, instances: int) -> bool:
@@ -62,9 +59,5 @@ def largest_fleet(variant: Mapping[str, Any]) -> int:
 def _room(instance_type: str) -> Copy:
     """What an empty instance offers; what is not published is no limit."""
     facts = InstanceType.of(instance_type)
-    unknown = float("inf")
-    return Copy(
-        unknown if facts.gpus is None else facts.gpus,
-        unknown if facts.vcpus is None else facts.vcpus,
-        unknown if facts.memory_gib is None else facts.memory_gib * 1024,
-    )
+    memory_mib = None if facts.memory_gib is None else facts.memory_gib * 1024
+    return Copy(*(math.inf if each is None else each for each in (facts.gpus, facts.vcpus, memory_mib)))

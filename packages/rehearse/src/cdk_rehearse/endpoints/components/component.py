@@ -9,12 +9,6 @@ from typing import Any
 
 from moto.core.utils import utcnow
 
-_STATUS = {
-    "CREATE_IN_PROGRESS": "Creating",
-    "UPDATE_IN_PROGRESS": "Updating",
-    "UPDATE_RC_IN_PROGRESS": "Updating",
-}
-
 
 @dataclass
 class Operation:
@@ -51,7 +45,7 @@ class Component:
     @property
     def status(self) -> str:
         if self.operation is not None:
-            return _STATUS[self.operation.state]
+            return "Creating" if self.operation.state == "CREATE_IN_PROGRESS" else "Updating"
         return "Failed" if self.has_failed else "InService"
 
     def begin(self, operation: Operation) -> None:

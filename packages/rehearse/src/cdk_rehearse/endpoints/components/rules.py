@@ -92,20 +92,11 @@ def check_model(model: Any, config: Any) -> None:
     containers = [each for each in (model.primary_container, *(model.containers or ())) if each]
     if len(containers) != 1 or containers[0].get("Mode") == "MultiModel":
         raise ValidationError("Each inference component contains one model.")
-    shared, own = config.kept_members, model.kept_members
-    different = [
-        member
-        for member, theirs, ours in (
-            ("ExecutionRoleArn", shared.get("ExecutionRoleArn"), model.execution_role_arn),
-            ("VpcConfig", shared.get("VpcConfig"), model.vpc_config or None),
-            (
-                "EnableNetworkIsolation",
-                shared.get("EnableNetworkIsolation", False),
-                own.get("EnableNetworkIsolation", False),
-            ),
-        )
-        if theirs != ours
-    ]
+    isolated = {"EnableNetworkIsolation": False}
+    of_endpoint, of_model = ({**isolated, **each.kept_members} for each in (config, model))
+    of_model |= {"ExecutionRoleArn": model.execution_role_arn, "VpcConfig": model.vpc_config or None}
+    shared = ("ExecutionRoleArn", "VpcConfig", *isolated)
+    different = [each for each in shared if of_endpoint.get(each) != of_model[each]]
     if different:
         raise ValidationError(f"Model and endpoint are not compatible: {', '.join(different)} differ.")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from moto.sagemaker.models import sagemaker_backends
+from moto.core.exceptions import ServiceException
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
 from constructs_triton_core.facts.inference_components import (
@@ -30,8 +29,10 @@ def _read_binary_body(original: Callable[..., None], response: Any, *given: Any,
         response.body = response.body.decode("utf-8", "surrogateescape")
 
 
-class _RefusedError(Exception):
-    """A ``ValidationError`` of the runtime API."""
+class _RefusedError(ServiceException):
+    """A refusal of the runtime API."""
+
+    code = "ValidationError"
 
 
 class Runtime:
@@ -56,13 +57,9 @@ class Runtime:
 
     def _invoke(self, original: Callable[[Any], Any], response: Any) -> Any:
         name = response.path.split("/")[2]
-        try:
-            self._check(name, response.headers.get(COMPONENT_HEADER))
-            if self.refusal is not None:
-                raise _RefusedError(self.refusal)
-        except _RefusedError as error:
-            headers = {"status": 400, "x-amzn-errortype": "ValidationError"}
-            return 400, headers, json.dumps({"Message": str(error)})
+        self._check(name, response.headers.get(COMPONENT_HEADER))
+        if self.refusal is not None:
+            raise _RefusedError(self.refusal)
         return original(response)
 
     def _check(self, endpoint_name: str, component_name: str | None) -> None:
@@ -80,8 +77,7 @@ class Runtime:
             raise _RefusedError(NO_CAPACITY)
 
     def _hosts_components(self, endpoint_name: str) -> bool:
-        api = self._components.fleets.api
-        backend = sagemaker_backends[api.account][api.region]
+        backend = self._components.fleets.api.backend("sagemaker")
         endpoint = backend.endpoints.get(endpoint_name)
         if endpoint is None:  # calls need no endpoint in this account
             return False

@@ -12,9 +12,6 @@ from enum import Enum
 from typing import Any
 
 from moto.applicationautoscaling import models, responses
-from moto.applicationautoscaling.models import applicationautoscaling_backends
-from moto.cloudwatch.models import cloudwatch_backends
-from moto.sagemaker.models import sagemaker_backends
 
 from ...errors import StackError
 from ...replacement import replaced, wrapped
@@ -51,7 +48,7 @@ class CopyScaling:
     def _register(self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any) -> Any:
         """Adjust the capacity to the new bounds (Application Auto Scaling API: RegisterScalableTarget)."""
         target = original(backend, *given, **named)
-        endpoints = sagemaker_backends[self._api.account][self._api.region].endpoints
+        endpoints = self._api.backend("sagemaker").endpoints
         place = target.resource_id.split("/")
         found = endpoints.get(place[1]) if place[0] == "endpoint" else None
         for variant in found.production_variants if found else ():
@@ -75,7 +72,7 @@ class CopyScaling:
 
     def _alarms(self, name: str) -> Iterator[Any]:
         """The alarms on the calls without capacity; their only dimension is the component."""
-        for alarm in cloudwatch_backends[self._api.account][self._api.region].alarms.values():
+        for alarm in self._api.backend("cloudwatch").alarms.values():
             dimensions = {each.name: each.value for each in alarm.dimensions or ()}
             if alarm.metric_name == _METRIC and dimensions == {"InferenceComponentName": name}:
                 yield alarm
@@ -96,7 +93,7 @@ class CopyScaling:
 
     @property
     def _scaling(self) -> Any:
-        return applicationautoscaling_backends[self._api.account][self._api.region]
+        return self._api.backend("applicationautoscaling")
 
 
 def _first_step(policy: Mapping[str, Any]) -> int:
