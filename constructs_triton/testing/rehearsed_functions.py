@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
+from constructs_triton.testing.adopted_endpoints import assume_adopted
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
@@ -19,6 +20,7 @@ __all__ = [
     "CODE_DIRECTORY",
     "CODE_FOLDER",
     "RELEASED_FUNCTIONS",
+    "assume_adopted",
     "buckets_of",
     "places_of",
     "sources_of",

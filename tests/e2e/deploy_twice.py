@@ -10,8 +10,7 @@ from programs import PROJECT, run_script, synthesize_app
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.replacement import replaced
-from cdk_rehearse.updates.adopted import assume_adopted
-from cdk_rehearse.updates.versions import read_version
+from constructs_triton.testing.adopted_endpoints import assume_adopted
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 #: An example that cannot be deployed here, with the reason.
@@ -91,7 +90,8 @@ def put_what_exists_before(aws: SimulatedAccount, assembly: Path) -> None:
         _put_archive(aws, assembly.parent / "ensemble")
     if assembly.name == "adopted":
         with replaced(aws.api, "assumes_existing", True):
-            assume_adopted(aws.api, read_version(assembly).stacks)
+            for stack in map(Assembly(assembly).stack, Assembly(assembly).stacks()):
+                assume_adopted(stack, aws.api)
 
 
 def _put_archive(aws: SimulatedAccount, packed: Path) -> None:

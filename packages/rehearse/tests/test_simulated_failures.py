@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from botocore.exceptions import ClientError
 from shared_endpoint import Resources, deploy, served
 
 from cdk_rehearse import Behaviour, SimulatedAccount
-from cdk_rehearse.failures import fail_each_change, fail_each_restore
+from cdk_rehearse.failures import Attempt, attempt, fail_each_change
 from cdk_rehearse.stacks.stack import Stack
-from cdk_rehearse.steps import Step
+from cdk_rehearse.steps import Step, When
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
@@ -100,6 +101,17 @@ def names_of_what_is_listed(aws: SimulatedAccount) -> set[str]:
     models = aws.client("sagemaker").list_models()["Models"]
     buckets = aws.client("s3").list_buckets()["Buckets"]
     return {each["ModelName"] for each in models} | {each["Name"] for each in buckets}
+
+
+def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
+    """Fail each step of a rollback, before and after it, when the ``last`` change of the update has failed."""
+    failing = replace(aws.behaviour, failing={last.subject: "after"})
+    moments: tuple[When, ...] = ("before", "after")
+    restored = [
+        each for each in attempt(aws, deploy, failing, last, "after").steps if each.action == "restore"
+    ]
+    for step, when in product(restored, moments):
+        yield attempt(aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when)
 
 
 def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:

@@ -1,4 +1,4 @@
-"""Fails a deployment at each of its steps in turn, and its rollback at each step of the rollback."""
+"""Fails a deployment at each of its steps in turn."""
 
 from __future__ import annotations
 
@@ -50,20 +50,13 @@ def fail_each_change(
     deployment without failures.
     """
     for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
-        yield _attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)
+        yield attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)
 
 
-def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
-    """The same for the steps of a rollback, after the ``last`` change of the update has failed."""
-    failing = replace(aws.behaviour, failing={last.subject: "after"})
-    steps = _attempt(aws, deploy, failing, last, "after").steps
-    for step, when in product([each for each in steps if each.action == "restore"], _WHEN):
-        yield _attempt(aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when)
-
-
-def _attempt(
+def attempt(
     aws: SimulatedAccount, deploy: Callable[[], Stack], failing: Behaviour, step: Step, when: When
 ) -> Attempt:
+    """Deploy while ``step`` fails as ``failing`` says, and return to the state before."""
     fleets, usual = aws.fleets, aws.behaviour
     records: list[list[Any]] = [fleets.steps, fleets.readings, fleets.drops]
     lengths = [len(each) for each in records]

@@ -79,10 +79,7 @@ def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
 def _rehearsed(request: Request) -> Rehearsal:
     """Rehearse an update in one environment, under one or two behaviours of AWS."""
     found = _Pass(request, CALM).run()
-    if request.orders == 1:
-        return found
-    other = _Pass(request, OTHER).run()
-    return _compared(request, found, other)
+    return found if request.orders == 1 else _compared(request, found, _Pass(request, OTHER).run())
 
 
 def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal:
@@ -97,7 +94,6 @@ def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal
             each if _place(each) in errors else replace(each, severity=Severity.WARNING) for each in marked
         ]
     notes = [
-        "the order of independent resources: two orders tried",
         *_redeployments(request, found.steps),
         *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
     ]
@@ -284,10 +280,8 @@ def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
     if not (request.old.has_assets and request.new.has_assets):
         what = "functions and models" if has_endpoints else "functions"
         yield f"{what}, which a template alone does not contain; who may read what"
-    if has_endpoints:
-        yield "the start of Triton, the capacity of instance types, the time that steps take"
-    else:
-        yield "the time that steps take"
+    of_endpoints = "the start of Triton, the capacity of instance types, " if has_endpoints else ""
+    yield f"{of_endpoints}the time that steps take"
 
 
 def _unique(*problems: Finding) -> tuple[Finding, ...]:

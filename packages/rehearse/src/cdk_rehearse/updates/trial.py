@@ -6,20 +6,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 
 from ..account import SimulatedAccount
 from ..behaviour import Behaviour
+from ..construct_libraries import construct_libraries
 from ..errors import FAILURES
 from ..existing import assumed_maxima
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
-from .adopted import assume_adopted
 from .recording import Moment, Recorder, State, leftovers
 from .report import Leftover
 from .versions import StackVersion, Version
@@ -197,5 +199,8 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
-        assume_adopted(simulated.api, stacks)
+        where = {"region": simulated.api.region, "account": simulated.api.account}
+        for library, stack in product(construct_libraries(), stacks):
+            read = SynthesizedStack(stack.name, stack.template, parameters=stack.parameters, **where)
+            library.assume_adopted(read, simulated.api)
         yield trial

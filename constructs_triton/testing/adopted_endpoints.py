@@ -1,4 +1,4 @@
-"""Endpoints that a version adopts: they exist before the stacks, so a rehearsal creates them first.
+"""Endpoints that a stack adopts: they exist before it, so a rehearsal creates them first.
 
 Nothing is known of them but the name. They are assumed to have the variants, the instance types and the
 numbers of instances of the version, and a model that every deployment may read.
@@ -6,39 +6,30 @@ numbers of instances of the version, and a model that every deployment may read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, declared_endpoints
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
-from ..existing import assume_role
-from ..services.service_api import ServiceApi
-from .versions import StackVersion
+if TYPE_CHECKING:
+    from cdk_rehearse.services.service_api import ServiceApi
 
 _ASSUMED = "existing"
 
 
-def assume_adopted(api: ServiceApi, stacks: Iterable[StackVersion]) -> None:
-    """Create the endpoints that the stacks adopt."""
-    created: set[str] = set()
-    for stack in stacks:
-        for endpoint in _adopted(stack, api):
-            if endpoint.name not in created:
-                created.add(endpoint.name)
-                _create(api, endpoint)
+def assume_adopted(stack: SynthesizedStack, api: ServiceApi) -> None:
+    """Create the endpoints that a stack adopts, unless another version did."""
+    adopted = stack.created(ADOPTED_TYPE)
+    for endpoint in declared_endpoints(stack, is_complete=False):
+        if endpoint.logical_id in adopted and endpoint.name not in api.backend("sagemaker").endpoints:
+            _create(endpoint, api)
 
 
-def _adopted(stack: StackVersion, api: ServiceApi) -> Iterator[DeclaredEndpoint]:
-    read = SynthesizedStack(
-        stack.name, stack.template, region=api.region, account=api.account, parameters=stack.parameters
-    )
-    adopted = read.created(ADOPTED_TYPE)
-    yield from (each for each in declared_endpoints(read, is_complete=False) if each.logical_id in adopted)
+def _create(endpoint: DeclaredEndpoint, api: ServiceApi) -> None:
+    from cdk_rehearse.existing import assume_role
 
-
-def _create(api: ServiceApi, endpoint: DeclaredEndpoint) -> None:
     role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
     assume_role(api, role)
     name = f"{_ASSUMED}-{endpoint.name}"[:63]
