@@ -104,7 +104,7 @@ def names_of_what_is_listed(aws: SimulatedAccount) -> set[str]:
 
 
 def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
-    """Fail each step of a rollback, before and after it, when the ``last`` change of the update has failed."""
+    """Fail each step of a rollback, after the ``last`` change of the update has failed."""
     failing = replace(aws.behaviour, failing={last.subject: "after"})
     moments: tuple[When, ...] = ("before", "after")
     restored = [
