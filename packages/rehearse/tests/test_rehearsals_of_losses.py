@@ -134,11 +134,15 @@ def _target_tracking(seconds: int) -> dict[str, Any]:
 
 def test_library_in_the_current_folder_is_known(tmp_path: Path) -> None:
     """A script that imports only this package finds the construct library that is developed where it runs."""
-    custom = {
-        "Type": "Custom::Anything",
-        "Properties": {"ServiceToken": "arn:aws:lambda:us-east-1:1:function:f"},
+    role = "arn:aws:iam::123456789012:role/r"
+    code = {"ZipFile": "def handler(event, context): pass"}
+    function = {"Handler": "index.handler", "Runtime": "python3.13", "Role": role, "Code": code}
+    token = {"ServiceToken": {"Fn::GetAtt": ["Function", "Arn"]}}
+    resources = {
+        "Function": {"Type": "AWS::Lambda::Function", "Properties": function},
+        "Custom": {"Type": "Custom::Anything", "Properties": token},
     }
-    folder = write_assembly(tmp_path / "app", {"Custom": custom})
+    folder = write_assembly(tmp_path / "app", resources)
     script = tmp_path / "script.py"
     script.write_text(
         "from cdk_rehearse import rehearse\n"
