@@ -133,19 +133,17 @@ def _target_tracking(seconds: int) -> dict[str, Any]:
 
 
 def test_library_in_the_current_folder_is_known(tmp_path: Path) -> None:
-    """A script that imports only this package finds the construct library that is developed where it runs."""
-    custom = {
-        "Type": "Custom::Anything",
-        "Properties": {"ServiceToken": "arn:aws:lambda:us-east-1:1:function:f"},
-    }
-    folder = write_assembly(tmp_path / "app", {"Custom": custom})
+    """The processes of a script that imports only this package find a library that is developed here."""
+    folder = write_assembly(tmp_path / "app", {"Topic": {"Type": "AWS::SNS::Topic"}})
     script = tmp_path / "script.py"
     script.write_text(
         "from cdk_rehearse import rehearse\n"
-        f"print(rehearse(None, {str(folder)!r}, failures='none', orders=1).status)\n"
+        "from constructs_triton_core.processes.children import import_path\n"
+        f"rehearse(None, {str(folder)!r}, failures='none', orders=1)\n"
+        f"print({str(ROOT)!r} in import_path())\n"
     )
     done = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "CREATE_COMPLETE" in done.stdout, done.stderr
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_templates_alone_are_selected_by_either_name(tmp_path: Path) -> None:
