@@ -33,8 +33,8 @@ def denied(access: Access, **more: Any) -> dict[str, Any]:
 def policy_edits() -> Iterator[Mutant]:
     """Edits of every kind of policy for each access: of each family one, in turn."""
     for number, access in enumerate(accesses()):
-        for edits in (_DENIED, _BOUND, _decided(access)):
-            kind, edit, source = edits[number % len(edits)]
+        chosen = (edits[number % len(edits)] for edits in (_DENIED, _BOUND, _decided(access)))
+        for kind, edit, source in dict.fromkeys(chosen):
             yield _mutant(f"policy: {kind}", access, edit, "wrong", source)
         yield _mutant("policy: Allow removed", access, _disallow, "wrong", _NOT_ALLOWED)
         edits = _harmless(access)

@@ -149,7 +149,7 @@ def invalid_properties() -> Iterator[Mutant]:
     by_type = {each["Type"]: (name, each["Properties"]) for name, each in old.items()}
     for kind_of, (logical_id, properties) in by_type.items():
         schema = resource_schema(kind_of)
-        edits: dict[str, dict[str, Any]] = {"unknown property": {**properties, "Unknwon": "x"}}
+        edits: dict[str, dict[str, Any]] = {"unknown property": {**properties, "Undeclared": "x"}}
         for name in schema.body.get("required", ())[:1]:
             edits[f"without {name}"] = {key: each for key, each in properties.items() if key != name}
         for name in sorted(schema.read_only)[:1]:
@@ -174,7 +174,7 @@ def invalid_templates() -> Iterator[Mutant]:
         "GetAtt of an unknown attribute": template(
             {
                 "Topic": _TOPIC,
-                "Other": {**_TOPIC, "Properties": {"DisplayName": {"Fn::GetAtt": ["Topic", "Nmae"]}}},
+                "Other": {**_TOPIC, "Properties": {"DisplayName": {"Fn::GetAtt": ["Topic", "Label"]}}},
             }
         ),
         "Sub of nothing": template(
