@@ -60,9 +60,16 @@ NOT_UNIQUE = {"AWS::Cognito::UserPool": "UserPoolName", "AWS::ApiGateway::RestAp
 """Types of which several resources may have one name."""
 
 
+def _name_property(kind_of: str) -> str:
+    """The property of a simulated type that contains the name; empty if a template cannot set it."""
+    make: Any = Provider.by_type[kind_of]
+    name = (make if isinstance(make, type) else make(None)).name_property or ""
+    return name if name in resource_schema(kind_of).body.get("properties", {}) else ""
+
+
 def named_types() -> dict[str, str]:
     """The types of the edits with the property that contains the name."""
-    simulated = {name: each.name_property for name, each in Provider.by_type.items() if each.name_property}
+    simulated = {name: _name_property(name) for name in Provider.by_type if _name_property(name)}
     opaque = {each: identifier(resource_schema(each))[0] for each in OPAQUE}
     return {**simulated, "AWS::KMS::Alias": "AliasName", **opaque, **DERIVED}
 
