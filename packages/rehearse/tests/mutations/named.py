@@ -53,6 +53,7 @@ SIMULATED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         (),
     ),
     "AWS::CloudWatch::Dashboard": ({"DashboardBody": '{"widgets": []}'}, ()),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": ({"Subnets": ["subnet-0123456789abcdef0"]}, ()),
     "AWS::IAM::ManagedPolicy": ({"PolicyDocument": _READS}, ()),
     "AWS::IAM::Role": ({"AssumeRolePolicyDocument": trust("lambda")}, ()),
     "AWS::KMS::Alias": ({"TargetKeyId": {"Ref": "Key"}}, ("Key",)),
@@ -91,7 +92,7 @@ SIMULATED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("FunctionRole",),
     ),
 }
-"""Properties of simulated types that refer to others, and what they refer to."""
+"""Properties of types that refer to others or that the schema does not require, and what they refer to."""
 
 
 def named(type: str, name_property: str) -> tuple[dict[str, Any], dict[str, Any]]:
