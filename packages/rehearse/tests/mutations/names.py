@@ -63,7 +63,8 @@ NOT_UNIQUE = {"AWS::Cognito::UserPool": "UserPoolName", "AWS::ApiGateway::RestAp
 def _name_property(kind_of: str) -> str:
     """The property of a simulated type that contains the name; empty if a template cannot set it."""
     make: Any = Provider.by_type[kind_of]
-    name = (make if isinstance(make, type) else make(None)).name_property or ""
+    provider: Any = make if isinstance(make, type) else make(None)
+    name: str = provider.name_property or ""
     return name if name in resource_schema(kind_of).body.get("properties", {}) else ""
 
 

@@ -199,8 +199,9 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
-        where = {"region": simulated.api.region, "account": simulated.api.account}
-        for library, stack in product(construct_libraries(), stacks):
-            read = SynthesizedStack(stack.name, stack.template, parameters=stack.parameters, **where)
+        for library, each in product(construct_libraries(), stacks):
+            read = SynthesizedStack(
+                each.name, each.template, region=each.region, account=each.account, parameters=each.parameters
+            )
             library.assume_adopted(read, simulated.api)
         yield trial
