@@ -6,32 +6,45 @@ numbers of instances of the version, and a model that every deployment may read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, declared_endpoints
 from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 
-if TYPE_CHECKING:
-    from cdk_rehearse.services.service_api import ServiceApi
-
 _ASSUMED = "existing"
 
 
-def assume_adopted(stack: SynthesizedStack, api: ServiceApi) -> None:
-    """Create the endpoints that a stack adopts, unless another version did."""
+class _Account(Protocol):
+    """The services of a simulated account."""
+
+    account: str
+    region: str
+
+    def call(self, service: str, operation: str, **request: Any) -> Any: ...
+
+    def backend(self, service: str) -> Any: ...
+
+
+def assume_adopted(stack: SynthesizedStack, api: _Account, assume_role: Callable[[str], None]) -> None:
+    """Create the endpoints that a stack adopts, unless another version did.
+
+    Args:
+        stack: The stack, as it is synthesized.
+        api: The services of the account.
+        assume_role: Creates a role, given by its ARN, that may do everything.
+    """
     adopted = stack.created(ADOPTED_TYPE)
     for endpoint in declared_endpoints(stack, is_complete=False):
         if endpoint.logical_id in adopted and endpoint.name not in api.backend("sagemaker").endpoints:
-            _create(endpoint, api)
+            role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
+            assume_role(role)
+            _create(endpoint, api, role)
 
 
-def _create(endpoint: DeclaredEndpoint, api: ServiceApi) -> None:
-    from cdk_rehearse.existing import assume_role
-
-    role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
-    assume_role(api, role)
+def _create(endpoint: DeclaredEndpoint, api: _Account, role: str) -> None:
     name = f"{_ASSUMED}-{endpoint.name}"[:63]
     api.call(
         "sagemaker",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from programs import PROJECT, run_script, synthesize_app
 
 from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.existing import assume_role
 from cdk_rehearse.replacement import replaced
 from constructs_triton.testing.adopted_endpoints import assume_adopted
 from constructs_triton_core.cloud_assembly.assembly import Assembly
@@ -91,7 +93,7 @@ def put_what_exists_before(aws: SimulatedAccount, assembly: Path) -> None:
     if assembly.name == "adopted":
         with replaced(aws.api, "assumes_existing", True):
             for stack in map(Assembly(assembly).stack, Assembly(assembly).stacks()):
-                assume_adopted(stack, aws.api)
+                assume_adopted(stack, aws.api, partial(assume_role, aws.api))
 
 
 def _put_archive(aws: SimulatedAccount, packed: Path) -> None:

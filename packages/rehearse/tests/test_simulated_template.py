@@ -104,7 +104,7 @@ def test_scalars_may_be_strings() -> None:
     ],
 )
 def test_patterns_that_python_cannot_read_end_no_rehearsal(kind: str, properties: dict[str, Any]) -> None:
-    """Names and values that the pattern of a schema allows are accepted, whoever can read the pattern."""
+    """Names and values that the pattern of a schema allows are accepted, also if nothing here reads it."""
     resource_schema(kind).check(properties)
 
 

@@ -13,12 +13,9 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-
-if TYPE_CHECKING:
-    from .services.service_api import ServiceApi
 
 _GROUP = "cdk_rehearse.libraries"
 _MAX_BYTES = 4 * 1024 * 1024
@@ -50,8 +47,8 @@ class ConstructLibrary(Protocol):
         ``read`` returns the content of a bucket's object, or ``None`` if there is none.
         """
 
-    def assume_adopted(self, stack: SynthesizedStack, api: ServiceApi) -> None:
-        """Create what exists before a stack that takes it over, such as an endpoint."""
+    def assume_adopted(self, stack: SynthesizedStack, api: Any, assume_role: Callable[[str], None]) -> None:
+        """Create what exists before a stack that takes it over; ``api`` is a ``ServiceApi``."""
 
     def places_of(self, resource_type: str, properties: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         """Where a custom resource places objects, as bucket and prefix; properties may be of any version."""

@@ -154,6 +154,7 @@ _INTERFACES = [
     "ec2:DescribeVpcs",
 ]
 _PULL = ["ecr:GetAuthorizationToken", "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage"]
+_PULL += ["logs:CreateLogGroup"]  # SageMaker then creates the log group of the endpoint
 _ENCRYPT = ["kms:Decrypt", "kms:GenerateDataKey"]
 
 

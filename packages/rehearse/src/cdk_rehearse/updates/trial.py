@@ -18,7 +18,7 @@ from ..account import SimulatedAccount
 from ..behaviour import Behaviour
 from ..construct_libraries import construct_libraries
 from ..errors import FAILURES
-from ..existing import assumed_maxima
+from ..existing import assume_role, assumed_maxima
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
@@ -203,5 +203,5 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
             read = SynthesizedStack(
                 each.name, each.template, region=each.region, account=each.account, parameters=each.parameters
             )
-            library.assume_adopted(read, simulated.api)
+            library.assume_adopted(read, simulated.api, lambda role: assume_role(simulated.api, role))
         yield trial
