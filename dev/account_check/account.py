@@ -90,7 +90,7 @@ class Account:
         groups = [f"/aws/sagemaker/Endpoints/{name}" for name in endpoints]
         groups += [f"/aws/sagemaker/InferenceComponents/{arn.rpartition('/')[2]}" for arn in components]
         for group in [*groups, *resources.get("AWS::Logs::LogGroup", [])]:
-            self._delete_log_group(group)
+            self.delete_log_group(group)
         if done.returncode != 0:
             raise RuntimeError(f"{stack} could not be deleted, and costs money: {done.stdout[-2000:]}")
 
@@ -156,7 +156,8 @@ class Account:
             for each in page.get("Contents", []):
                 s3.delete_object(Bucket=bucket, Key=each["Key"])
 
-    def _delete_log_group(self, name: str) -> None:
+    def delete_log_group(self, name: str) -> None:
+        """Delete a log group, if it exists."""
         logs = self.client("logs")
         try:
             logs.delete_log_group(logGroupName=name)

@@ -26,6 +26,7 @@ def imported(account: Account) -> str:
         return f"create {created}; endpoint {state}; import {_import(account, config)}"
     finally:
         sagemaker.delete_endpoint(EndpointName=_NAME)
+        account.delete_log_group(f"/aws/sagemaker/Endpoints/{_NAME}")
 
 
 def _status(sagemaker: Any) -> str:

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.skipif(
 
 #: Examples that the change of every config.pbtxt does not reach, since their apps write it.
 UNCHANGED = ("bert_benchmark", "resnet_autoscaling")
-#: Examples whose apps name the version of the image, and whose endpoints do not scale.
-OWN_IMAGE = ("generate", "shadow")
+#: Examples whose apps name the version of the image.
+OWN_IMAGE = ("generate", "generate_vllm", "shadow")
 #: Examples whose models fit one image only, because a TensorRT plan does.
 ONE_IMAGE = ("compiled_plans",)
 APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
