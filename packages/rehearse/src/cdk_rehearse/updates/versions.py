@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
-from ..services.service_api import Place
 from ..template_parsing import parse_template, read_template_file
+
+if TYPE_CHECKING:
+    from ..services.service_api import Place
 
 __all__ = [
     "NONE",
