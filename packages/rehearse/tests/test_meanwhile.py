@@ -292,12 +292,15 @@ def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: 
     [
         ("thunder=Endpoint", "must be one of log-group=NAME, fleet=ENDPOINT:COUNT"),
         ("quota=ml.g5.xlarge", "must end with a whole number, got 'ml.g5.xlarge'"),
-        ("host-replaced=letters", "no endpoint 'letters'; known are digits (Endpoint)"),
-        ("key-disabled=Key", "no key 'Key'; known are none"),
-        ("no-capacity=ml.p5.48xlarge", "no instance type 'ml.p5.48xlarge'; known are ml.g5.xlarge"),
-        ("image-deleted=other", f"no image 'other'; known are {IMAGE}"),
-        ("damaged=index.json", f"no object 'index.json'; known are {BUCKET}/one.tar.gz, {BUCKET}/two.tar.gz"),
-        ("function-fails=Endpoint", "no custom resource 'Endpoint'; known are none"),
+        ("host-replaced=letters", "no endpoint 'letters'; pass one of digits (Endpoint)"),
+        ("key-disabled=Key", "no key 'Key'; there is none; remove this"),
+        ("no-capacity=ml.p5.48xlarge", "no instance type 'ml.p5.48xlarge'; pass one of ml.g5.xlarge"),
+        ("image-deleted=other", f"no image 'other'; pass one of {IMAGE}"),
+        (
+            "damaged=index.json",
+            f"no object 'index.json'; pass one of {BUCKET}/one.tar.gz, {BUCKET}/two.tar.gz",
+        ),
+        ("function-fails=Endpoint", "no custom resource 'Endpoint'; there is none; remove this"),
     ],
 )
 def test_unknown_events_are_errors_that_list_what_exists(tmp_path: Path, event: str, message: str) -> None:

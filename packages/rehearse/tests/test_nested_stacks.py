@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from small_assembly import BUCKET as ASSETS
+from small_assembly import rehearsal
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.stacks.stack import Stack
@@ -167,3 +170,19 @@ def test_values_that_double_fail_the_operation(aws: SimulatedAccount) -> None:
     aws.deployer.deploy(stack, Template({"Resources": parameters}), {})
     assert stack.status == "ROLLBACK_COMPLETE"
     assert stack.reason.startswith("P9: Fn::Join: its value has more than 1,000,000 characters")
+
+
+def test_retained_resource_of_a_nested_stack_is_left_behind(tmp_path: Path) -> None:
+    """An update that removes a nested stack says what the nested stack retains."""
+    key = {
+        "Type": "AWS::KMS::Key",
+        "DeletionPolicy": "Retain",
+        "Properties": {"KeyPolicy": {"Statement": []}},
+    }
+    url = f"https://s3.us-east-1.amazonaws.com/{ASSETS}/inner.json"
+    topic = {"Topic": {"Type": "AWS::SNS::Topic"}}
+    nested = {"Nested": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}}
+    files = {"inner.json": json.dumps({"Resources": {"Key": key}}).encode()}
+    found = rehearsal(tmp_path, {**topic, **nested}, topic, files=files)
+    assert found.status == {"S": "UPDATE_COMPLETE"}
+    assert [each.logical_id for each in found.leftovers] == ["Key"]

@@ -62,7 +62,7 @@ def test_role_must_stay_able_to_describe_the_rollback_alarms(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("reads_before", [True, False])
 def test_reader_that_may_read_no_more_is_a_warning(tmp_path: Path, reads_before: bool) -> None:
-    """Nobody but the user knows whether another role is meant to lose what the endpoint writes."""
+    """Another role may be meant to lose what the endpoint writes; only the user knows."""
 
     def captured(reads: bool) -> Resources:
         resources = endpoint()

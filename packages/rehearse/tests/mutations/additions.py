@@ -9,17 +9,10 @@ from shared_endpoint import trust
 
 from .bases import ROOT, allow, arn, document, ref, resource
 from .mutant import Body
+from .named import SIMULATED
 
 _CODE = {"ZipFile": "exports.handler = async () => {}"}
-_ALARM: dict[str, Any] = {
-    "Namespace": "AWS/SQS",
-    "MetricName": "ApproximateAgeOfOldestMessage",
-    "Statistic": "Maximum",
-    "Period": 60,
-    "EvaluationPeriods": 1,
-    "Threshold": 1,
-    "ComparisonOperator": "GreaterThanThreshold",
-}
+_ALARM, _ = SIMULATED["AWS::CloudWatch::Alarm"]
 _KEYS = [{"AttributeName": "id", "KeyType": "HASH"}]
 _ATTRIBUTES = [{"AttributeName": "id", "AttributeType": "S"}]
 _PASS = '{"StartAt": "End", "States": {"End": {"Type": "Pass", "End": true}}}'

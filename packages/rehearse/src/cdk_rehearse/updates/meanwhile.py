@@ -178,6 +178,6 @@ def _found(what: str, subject: str, known: Mapping[str, tuple[str, ...]]) -> lis
     found = [name for name, others in known.items() if pattern.search(name) or subject in others]
     if not found:
         listed = [f"{name} ({others[0]})" if others else name for name, others in known.items()]
-        names = ", ".join(listed[:_MOST_LISTED]) or "none"
-        raise InvalidValueError(f"meanwhile: there is no {what} {subject!r}; known are {names}")
+        fix = f"pass one of {', '.join(listed[:_MOST_LISTED])}" if listed else "there is none; remove this"
+        raise InvalidValueError(f"meanwhile: there is no {what} {subject!r}; {fix}")
     return found
