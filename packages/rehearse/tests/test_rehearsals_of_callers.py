@@ -82,6 +82,14 @@ def _multi() -> Resources:
     return resources
 
 
+def test_a_multi_model_container_without_archives_has_no_models(tmp_path: Path) -> None:
+    """A container without ModelDataUrl ends no rehearsal; its callers can name no model any more."""
+    new = _multi()
+    del new["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"]
+    found = rehearsal(tmp_path, _multi(), new)
+    assert codes(found) == {"rehearse-callers-fail"}
+
+
 def test_models_of_a_bucket_that_no_stack_creates_are_not_known(tmp_path: Path) -> None:
     """A multi-model endpoint may read a bucket outside the stacks; nothing is said of its models."""
     outside, placed = _multi(), _multi()

@@ -175,7 +175,7 @@ class ExecutionRoleCheck:
 
 
 def _is_multi_model(container: Mapping[str, Any]) -> bool:
-    return container.get("Mode") == "MultiModel"
+    return container.get("Mode") == "MultiModel" and "ModelDataUrl" in container
 
 
 def _containers(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -50,7 +50,7 @@ def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tu
         if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
             yield from (("container", each["ContainerHostname"]) for each in model.containers)
         for each in (model.primary_container or {}, *model.containers):
-            if each.get("Mode") == "MultiModel":
+            if each.get("Mode") == "MultiModel" and "ModelDataUrl" in each:
                 yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
 
 
