@@ -27,32 +27,26 @@ class ITritonEndpoint(Protocol):
     @property
     def node(self) -> Node:
         """The construct's node in the tree."""
-        ...
 
     @property
     def endpoint_name(self) -> str:
         """The endpoint's name, a token until the deployment."""
-        ...
 
     @property
     def endpoint_arn(self) -> str:
         """The endpoint's ARN."""
-        ...
 
     @property
     def variants(self) -> tuple[EndpointVariant, ...]:
         """The production variants."""
-        ...
 
     @property
     def is_asynchronous(self) -> bool:
         """Whether requests are queued."""
-        ...
 
     @property
     def is_multi_model(self) -> bool:
         """Whether each request names its model, which is loaded at its first request."""
-        ...
 
     def grant_invoke(
         self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
@@ -63,7 +57,6 @@ class ITritonEndpoint(Protocol):
             grantee: Who gets the permission.
             target_models: Models, archives or patterns of archives that may be called. Default: all.
         """
-        ...
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to queue requests and to read the responses.
@@ -71,7 +64,6 @@ class ITritonEndpoint(Protocol):
         Args:
             grantee: Who gets the permission.
         """
-        ...
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call the endpoint and receive the response as a stream.
@@ -79,7 +71,6 @@ class ITritonEndpoint(Protocol):
         Args:
             grantee: Who gets the permission.
         """
-        ...
 
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
@@ -90,7 +81,6 @@ class ITritonEndpoint(Protocol):
             min_capacity: Minimum number of instances; 0 only on an asynchronous endpoint.
             max_capacity: Maximum number of instances.
         """
-        ...
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return any metric that SageMaker publishes for the endpoint.
@@ -98,7 +88,6 @@ class ITritonEndpoint(Protocol):
         Args:
             metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
         """
-        ...
 
 
 @runtime_checkable
@@ -108,27 +97,22 @@ class IInferenceComponent(Protocol):
     @property
     def node(self) -> Node:
         """The construct's node in the tree."""
-        ...
 
     @property
     def inference_component_name(self) -> str:
         """The component's name, a token until the deployment."""
-        ...
 
     @property
     def inference_component_arn(self) -> str:
         """The component's ARN."""
-        ...
 
     @property
     def uses_gpus(self) -> bool | None:
         """Whether the copies reserve GPUs; ``None`` if that is not known."""
-        ...
 
     @property
     def scalable_copy_count(self) -> TritonScalableCopyCount | None:
         """The scaling of the copies; ``None`` if the component does not scale."""
-        ...
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component.
@@ -136,7 +120,6 @@ class IInferenceComponent(Protocol):
         Args:
             grantee: Who gets the permission.
         """
-        ...
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component and receive the response as a stream.
@@ -144,7 +127,6 @@ class IInferenceComponent(Protocol):
         Args:
             grantee: Who gets the permission.
         """
-        ...
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return any metric that SageMaker publishes for the component.
@@ -152,7 +134,6 @@ class IInferenceComponent(Protocol):
         Args:
             metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
         """
-        ...
 
     def metric_copy_count(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Number of copies, calculated from the invocations in total and per copy.
@@ -160,4 +141,3 @@ class IInferenceComponent(Protocol):
         Args:
             period: Period of the metric. Default: 1 minute.
         """
-        ...

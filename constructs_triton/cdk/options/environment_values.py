@@ -23,11 +23,9 @@ class ByteSize(Protocol):
 
     def is_unresolved(self) -> bool:
         """Whether it is a token."""
-        ...
 
     def to_bytes(self) -> float:
         """The size in bytes."""
-        ...
 
 
 _PORT = RangeLimit(1, 65535)

@@ -52,7 +52,6 @@ class RepositoryBuilder(Protocol):
 
     def write_to(self, directory: Path) -> object:
         """Write the repository into ``directory``, which does not exist yet."""
-        ...
 
 
 class ModelSource(ABC):

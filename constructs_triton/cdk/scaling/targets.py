@@ -29,22 +29,18 @@ class CapacityPlan(Protocol):
     @property
     def instance_type(self) -> str:
         """The name of the instance type that was measured."""
-        ...
 
     @property
     def min_capacity(self) -> float:
         """Minimum number of instances."""
-        ...
 
     @property
     def max_capacity(self) -> float:
         """Maximum number of instances."""
-        ...
 
     @property
     def target_invocations_per_minute(self) -> float:
         """Target for the number of invocations per instance and minute."""
-        ...
 
 
 def least_instances(*, is_asynchronous: bool) -> RangeLimit:
