@@ -1,7 +1,6 @@
 """Namespace, default statistic and unit of each metric that SageMaker publishes for an endpoint.
 
-Sources: SageMaker developer guide, "Monitor SageMaker AI with Amazon CloudWatch" and "Alarms and logs for
-tracking metrics from asynchronous endpoints".
+``published_metrics.json`` has the metrics and the sources.
 """
 
 from __future__ import annotations
@@ -14,57 +13,9 @@ from typing import TypedDict
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-INVOCATION_NAMESPACE = "AWS/SageMaker"
-INSTANCE_NAMESPACE = "/aws/sagemaker/Endpoints"
-COMPONENT_NAMESPACE = "/aws/sagemaker/InferenceComponents"
+from constructs_triton_core.facts import facts_of
 
-_COUNTS = (
-    "Invocations",
-    "InvocationsPerInstance",
-    "Invocation4XXErrors",
-    "Invocation5XXErrors",
-    "InvocationModelErrors",
-    "MidStreamErrors",
-    # Asynchronous endpoints.
-    "ExpiredRequests",
-    "InvocationFailures",
-    "NotificationFailures",
-    "RequestDownloadFailures",
-    "ResponseUploadFailures",
-)
-_TIMES_IN_MICROSECONDS = (
-    "ModelLatency",
-    "OverheadLatency",
-    # Response streams.
-    "FirstChunkLatency",
-    "FirstChunkModelLatency",
-    "FirstChunkOverheadLatency",
-    # Multi-model endpoints.
-    "ModelDownloadingTime",
-    "ModelLoadingTime",
-    "ModelLoadingWaitTime",
-    "ModelUnloadingTime",
-    # Asynchronous endpoints.
-    "RequestDownloadLatency",
-    "ResponseUploadLatency",
-    "TimeInBacklog",
-)
-_UTILIZATIONS = (
-    "CPUUtilization",
-    "DiskUtilization",
-    "GPUMemoryUtilization",
-    "GPUUtilization",
-    "MemoryUtilization",
-)
-# Of inference components: the documentation has no unit.
-_NORMALIZED_UTILIZATIONS = (
-    "CPUUtilizationNormalized",
-    "GPUMemoryUtilizationNormalized",
-    "GPUUtilizationNormalized",
-    "MemoryUtilizationNormalized",
-)
-# Of endpoints with inference components.
-_RESERVATIONS = ("CPUReservation", "GPUReservation", "MemoryReservation")
+_load = facts_of(__package__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +35,18 @@ class MetricDefinition:
 
 @cache
 def _definitions() -> dict[str, MetricDefinition]:
-    unit = cloudwatch.Unit
-    table = {name: MetricDefinition(INVOCATION_NAMESPACE, "Sum") for name in _COUNTS}
-    for name in _TIMES_IN_MICROSECONDS:
-        table[name] = MetricDefinition(INVOCATION_NAMESPACE, "Average", unit.MICROSECONDS)
-    for name in _UTILIZATIONS:
-        table[name] = MetricDefinition(INSTANCE_NAMESPACE, "Average", unit.PERCENT)
-    for name in _NORMALIZED_UTILIZATIONS:
-        table[name] = MetricDefinition(COMPONENT_NAMESPACE, "Average")
-    for name in _RESERVATIONS:
-        table[name] = MetricDefinition(INSTANCE_NAMESPACE, "Average")
-    return table | {
-        "ConcurrentRequestsPerCopy": MetricDefinition(INVOCATION_NAMESPACE, "Maximum"),
-        "ConcurrentRequestsPerModel": MetricDefinition(INVOCATION_NAMESPACE, "Maximum"),
-        "LoadedModelCount": MetricDefinition(INSTANCE_NAMESPACE, "Average"),
-        "ModelCacheHit": MetricDefinition(INVOCATION_NAMESPACE, "Average"),
-        "TotalProcessingTime": MetricDefinition(INVOCATION_NAMESPACE, "Average", unit.MILLISECONDS),
-        "ApproximateAgeOfOldestRequest": _queue("Maximum"),
-        "ApproximateBacklogSize": _queue("Average"),
-        "ApproximateBacklogSizePerInstance": _queue("Average"),
-        "HasBacklogWithoutCapacity": _queue("Average"),
-    }
-
-
-def _queue(statistic: str) -> MetricDefinition:
-    return MetricDefinition(INVOCATION_NAMESPACE, statistic, has_variant_dimension=False)
+    table: dict[str, MetricDefinition] = {}
+    for group in _load("published_metrics")["groups"]:
+        unit = cloudwatch.Unit[group["unit"]] if "unit" in group else None
+        has_variant = group.get("has_variant_dimension", True)
+        definition = MetricDefinition(group["namespace"], group["statistic"], unit, has_variant)
+        table |= dict.fromkeys(group["metrics"], definition)
+    return table
 
 
 def metric_definition(metric_name: str) -> MetricDefinition:
     """Return the definition of a metric; a metric that is not in the table is a sum over invocations."""
-    return _definitions().get(metric_name, MetricDefinition(INVOCATION_NAMESPACE, "Sum"))
+    return _definitions().get(metric_name, MetricDefinition("AWS/SageMaker", "Sum"))
 
 
 class MetricOptions(TypedDict, total=False):

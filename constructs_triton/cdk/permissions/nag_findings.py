@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,11 +15,15 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct, IValidation
 
-from constructs_triton.cdk.permissions import nag_reasons
+from constructs_triton_core.facts import facts_of
 
 _OWNER = "constructs-triton:owner"
 # Rules that are not of AWS Solutions have the same names in these packs.
 _PACKS = ("HIPAA.Security", "NIST.800.53.R4", "NIST.800.53.R5", "PCI.DSS.321", "Serverless")
+
+# Statements of the same kind in one role have a number, and parts of a long one another.
+_NUMBER = re.compile(r"(\d+)?(Part\d+)?$")
+_load = facts_of(__package__)
 
 
 def mark_as_own(construct: Construct) -> None:
@@ -71,25 +76,27 @@ def _acknowledge(resource: CfnResource, reasons: Mapping[str, str]) -> None:
 
 def _reasons(resource: IConstruct, path: str) -> Iterator[tuple[str, str]]:
     """Yield the rules that a resource violates, with the reasons. ``path`` is that below its owner."""
+    rules = _load("nag_reasons")["rules"]
     match resource:
         case iam.CfnManagedPolicy():
             yield from _wildcards(resource)
         case iam.CfnPolicy():
             yield from _wildcards(resource)
-            yield from nag_reasons.INLINE_POLICY.items()
+            yield from rules["inline policy"].items()
         case lambda_.CfnFunction():
-            yield from nag_reasons.FUNCTION.items()
+            yield from rules["function"].items()
         case s3.CfnBucket() if path == "Bucket/Resource":
-            yield from nag_reasons.BUCKET.items()
+            yield from rules["bucket"].items()
         case ec2.CfnSecurityGroup() if path == "Runtime/SecurityGroup/Resource":
-            yield from nag_reasons.VPC_ENDPOINT.items()
+            yield from rules["VPC endpoint"].items()
 
 
 def _wildcards(policy: iam.CfnPolicy | iam.CfnManagedPolicy) -> Iterator[tuple[str, str]]:
     """Yield the findings of the rule IAM5 for the statements of this library."""
-    document = Stack.of(policy).resolve(policy.policy_document)
+    document, reasons = Stack.of(policy).resolve(policy.policy_document), _load("nag_reasons")["wildcards"]
     for statement in document["Statement"]:
-        reason = nag_reasons.wildcard_reason(statement.get("Sid", ""))
+        sid = _NUMBER.sub("", statement.get("Sid", ""))
+        reason = next((reason for reason, sids in reasons.items() if sid in sids), None)
         if reason is None:
             continue
         resources = statement.get("Resource", [])
