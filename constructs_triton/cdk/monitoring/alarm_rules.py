@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
 from constructs_triton.cdk.monitoring.alarm_set import (
     PERCENT,
     AlarmRule,
@@ -120,56 +118,34 @@ class AlarmThresholds(SharedThresholds, total=False):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Creates the metrics of one variant."""
-
-    endpoint: ITritonEndpoint
-    variant: EndpointVariant
-    endpoint_name: str
-
-    def metric(self, name: str, statistic: str | None = None, minutes: float = 1) -> cloudwatch.Metric:
-        return variant_metric(
-            name,
-            endpoint_name=self.endpoint_name,
-            variant_name=self.variant.variant_name,
-            statistic=statistic,
-            period=Duration.minutes(minutes),
-        )
-
-
 def variant_rules(
-    endpoint: ITritonEndpoint, variant: EndpointVariant, endpoint_name: str, thresholds: AlarmThresholds
+    endpoint: ITritonEndpoint, variant: EndpointVariant, thresholds: AlarmThresholds
 ) -> Iterator[AlarmRule]:
     """Yield the alarms of one variant, errors and latency first."""
-    source = _Source(endpoint, variant, endpoint_name)
-    yield from error_rules(source.metric, thresholds["error_rate_percent"], _error_causes(endpoint))
-    yield from latency_rules(source.metric, thresholds["model_latency_objective"])
-    yield from _memory_rules(source, thresholds["gpu_memory_percent"])
-    yield from _disk_rules(source, thresholds["disk_percent"])
+    is_asynchronous = endpoint.is_asynchronous
+    yield from error_rules(variant, thresholds["error_rate_percent"], _error_causes(endpoint))
+    yield from latency_rules(variant, thresholds["model_latency_objective"])
+    yield from _memory_rules(variant, thresholds["gpu_memory_percent"])
+    yield from _disk_rules(variant, thresholds["disk_percent"])
     if endpoint.is_multi_model:
-        yield from _cache_rules(source, thresholds["model_cache_hit_percent"])
-        yield from _loading_rules(source, thresholds["model_loading_wait"])
-    yield from _capacity_rules(source, thresholds["at_max_capacity_for"])
-    if not endpoint.is_asynchronous:
-        yield from _idle_rules(source, thresholds["no_invocations_for"])
+        yield from _cache_rules(variant, thresholds["model_cache_hit_percent"])
+        yield from _loading_rules(variant, thresholds["model_loading_wait"])
+    yield from _capacity_rules(variant, thresholds["at_max_capacity_for"], from_queue=is_asynchronous)
+    if not is_asynchronous:
+        yield from _idle_rules(variant, thresholds["no_invocations_for"])
     yield from _queue_rules(variant, thresholds["queue_time"])
-    if variant.publishes_container_metrics and not endpoint.is_asynchronous:
+    if variant.publishes_container_metrics and not is_asynchronous:
         yield from _missing_rules(variant, thresholds["container_metrics_missing_for"])
 
 
-def endpoint_rules(
-    endpoint: ITritonEndpoint, endpoint_name: str, thresholds: AlarmThresholds
-) -> Iterator[AlarmRule]:
+def endpoint_rules(endpoint: ITritonEndpoint, thresholds: AlarmThresholds) -> Iterator[AlarmRule]:
     """Yield the alarm on the queue, which all variants of an asynchronous endpoint share."""
     age = thresholds["oldest_request_age"]
     if endpoint.is_asynchronous and age is not None:
         yield AlarmRule(
             name="OldestRequest",
             description="A request has been queued for a long time: instances are too few, or fail.",
-            metric=variant_metric(
-                "ApproximateAgeOfOldestRequest", endpoint_name=endpoint_name, variant_name=""
-            ),
+            metric=endpoint.metric("ApproximateAgeOfOldestRequest"),
             threshold=age.to_seconds(),
         )
 
@@ -180,79 +156,76 @@ def _error_causes(endpoint: ITritonEndpoint) -> Iterator[tuple[str, str, str]]:
         yield "ModelErrors", "InvocationModelErrors", "The container does not respond with 2xx."
 
 
-def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
-    gpus = metric_units(source.variant, "GPUMemoryUtilization")
+def _memory_rules(variant: EndpointVariant, percent: float | None) -> Iterator[AlarmRule]:
+    gpus = metric_units(variant, "GPUMemoryUtilization")
     if percent is None or gpus is None:
         return
     yield AlarmRule(
         name="GpuMemory",
         description="GPU memory is almost full: models are unloaded, or fail to load.",
-        metric=source.metric("GPUMemoryUtilization", "Maximum"),
+        metric=variant.metric("GPUMemoryUtilization", statistic="Maximum"),
         threshold=product("gpu_memory_percent", percent, gpus),
     )
 
 
-def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+def _disk_rules(variant: EndpointVariant, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
         yield AlarmRule(
             name="Disk",
             description="The disk is almost full: models can no longer be downloaded.",
-            metric=source.metric("DiskUtilization", "Maximum"),
+            metric=variant.metric("DiskUtilization", statistic="Maximum"),
             threshold=percent,
         )
 
 
-def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+def _cache_rules(variant: EndpointVariant, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
         yield AlarmRule(
             name="ModelCacheHit",
             description="Too many requests find their model not loaded: memory is too small for the models.",
-            metric=source.metric("ModelCacheHit", minutes=5),
+            metric=variant.metric("ModelCacheHit", period=Duration.minutes(5)),
             threshold=product("model_cache_hit_percent", percent, 0.01),
             comparison=_Comparison.LESS_THAN_THRESHOLD,
             evaluation_periods=3,
         )
 
 
-def _loading_rules(source: _Source, wait: Duration | None) -> Iterator[AlarmRule]:
+def _loading_rules(variant: EndpointVariant, wait: Duration | None) -> Iterator[AlarmRule]:
     if wait is not None:
         yield AlarmRule(
             name="ModelLoadingWait",
             description="Requests wait too long until their model is downloaded and loaded.",
-            metric=source.metric("ModelLoadingWaitTime", minutes=5),
+            metric=variant.metric("ModelLoadingWaitTime", period=Duration.minutes(5)),
             threshold=microseconds("model_loading_wait", wait),
             evaluation_periods=3,
         )
 
 
-def _capacity_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRule]:
-    scalable = source.variant.scalable_instance_count
+def _capacity_rules(
+    variant: EndpointVariant, duration: Duration | None, *, from_queue: bool
+) -> Iterator[AlarmRule]:
+    scalable = variant.scalable_instance_count
     if duration is None or scalable is None or scalable.min_capacity == scalable.max_capacity:
         return
     period, periods = _window("at_max_capacity_for", duration)
     yield AlarmRule(
         name="AtMaxCapacity",
         description="Scaling has reached max_capacity and may need more instances.",
-        metric=instance_count_metric(
-            endpoint_name=source.endpoint_name,
-            variant_name=source.variant.variant_name,
-            from_queue=bool(source.endpoint.is_asynchronous),
-            period=period,
-        ),
+        metric=variant.metric_instance_count(from_queue=from_queue, period=period),
         threshold=scalable.max_capacity,
         comparison=_Comparison.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         evaluation_periods=periods,
     )
 
 
-def _idle_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRule]:
+def _idle_rules(variant: EndpointVariant, duration: Duration | None) -> Iterator[AlarmRule]:
     if duration is None:
         return
     period, periods = _window("no_invocations_for", duration)
     yield AlarmRule(
         name="NoInvocations",
         description="The endpoint has had no requests, but its instances cost money.",
-        metric=source.metric("Invocations", minutes=period.to_minutes()),
+        metric=variant.metric("Invocations", period=period),
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, TypedDict
@@ -11,6 +11,8 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.declared_values import Value
@@ -47,8 +49,8 @@ class SharedThresholds(TypedDict, total=False):
     ]
 
 
-Metric = Callable[[str, str], cloudwatch.IMetric]
-"""Returns a metric of a variant or a component by its name and its statistic."""
+Metrics = EndpointVariant | IInferenceComponent
+"""What the alarms are about, with its method ``metric``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
 
 
 def error_rules(
-    metric: Metric, percent: float | None, causes: Iterable[tuple[str, str, str]]
+    metrics: Metrics, percent: float | None, causes: Iterable[tuple[str, str, str]]
 ) -> Iterator[AlarmRule]:
     """Yield an alarm for each cause: the rule's name, the metric's name and the description."""
     if percent is None:
@@ -144,20 +146,20 @@ def error_rules(
             name=name,
             description=description,
             # Each error counts 1 and each other request 0, so the average is the error rate.
-            metric=metric(metric_name, "Average"),
+            metric=metrics.metric(metric_name, statistic="Average"),
             threshold=product("error_rate_percent", percent, 0.01),
             datapoints_to_alarm=3,
             rolls_back=True,
         )
 
 
-def latency_rules(metric: Metric, objective: Duration | None) -> Iterator[AlarmRule]:
+def latency_rules(metrics: Metrics, objective: Duration | None) -> Iterator[AlarmRule]:
     """Yield the alarm on the latency, if it has an objective."""
     if objective is not None:
         yield AlarmRule(
             name="ModelLatency",
             description="More than one request in a hundred takes longer than the latency objective.",
-            metric=metric("ModelLatency", "p99"),
+            metric=metrics.metric("ModelLatency", statistic="p99"),
             threshold=microseconds("model_latency_objective", objective),
             datapoints_to_alarm=3,
             rolls_back=True,

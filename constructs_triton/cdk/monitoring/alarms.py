@@ -54,12 +54,10 @@ class TritonAlarms(AlarmSet):
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
         check_properties("add_alarms()", thresholds, AlarmThresholds)
-        literal_name = literal_endpoint_name(endpoint)
-        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
-        name = endpoint.endpoint_name if literal_name is None else literal_name
-        rules = dict(_rules(endpoint, name, {**default_values(AlarmThresholds), **thresholds}))
+        rules = dict(_rules(endpoint, {**default_values(AlarmThresholds), **thresholds}))
         super().__init__(scope, id, rules, actions, alarm_name_prefix)
-        self._has_literal_endpoint_name = literal_name is not None
+        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
+        self._has_literal_endpoint_name = literal_endpoint_name(endpoint) is not None
 
     @property
     def rollback_alarms(self) -> tuple[cloudwatch.Alarm, ...]:
@@ -79,11 +77,9 @@ class TritonAlarms(AlarmSet):
         return super().rollback_alarms
 
 
-def _rules(
-    endpoint: ITritonEndpoint, endpoint_name: str, thresholds: AlarmThresholds
-) -> Iterator[tuple[str, AlarmRule]]:
+def _rules(endpoint: ITritonEndpoint, thresholds: AlarmThresholds) -> Iterator[tuple[str, AlarmRule]]:
     for prefix, variant in zip(construct_names(endpoint), endpoint.variants, strict=True):
-        for rule in variant_rules(endpoint, variant, endpoint_name, thresholds):
+        for rule in variant_rules(endpoint, variant, thresholds):
             yield f"{prefix}{rule.name}", rule
-    for rule in endpoint_rules(endpoint, endpoint_name, thresholds):
+    for rule in endpoint_rules(endpoint, thresholds):
         yield rule.name, rule

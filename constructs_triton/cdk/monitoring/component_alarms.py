@@ -85,17 +85,14 @@ class TritonComponentAlarms(AlarmSet):
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
-    def metric(name: str, statistic: str) -> cloudwatch.Metric:
-        return component.metric(name, statistic=statistic)
-
-    yield from error_rules(metric, thresholds["error_rate_percent"], _ERROR_CAUSES)
-    yield from latency_rules(metric, thresholds["model_latency_objective"])
+    yield from error_rules(component, thresholds["error_rate_percent"], _ERROR_CAUSES)
+    yield from latency_rules(component, thresholds["model_latency_objective"])
     percent = thresholds["gpu_memory_percent"]
     if percent is not None and component.uses_gpus is not False:
         yield AlarmRule(
             name="GpuMemory",
             description="The memory of the component's GPUs is almost full.",
-            metric=metric("GPUMemoryUtilizationNormalized", "Maximum"),
+            metric=component.metric("GPUMemoryUtilizationNormalized", statistic="Maximum"),
             threshold=percent,
         )
     yield from _capacity_rules(component, thresholds["no_capacity_minutes"])

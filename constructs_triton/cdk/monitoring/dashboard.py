@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,8 +14,37 @@ from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITr
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 
+_Row = list[cloudwatch.IWidget]
 
-class TritonDashboard(Construct):
+
+class _Dashboard(Construct):
+    """A dashboard of rows of graphs, three hours at first."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        rows: Iterable[_Row],
+        dashboard_name: str | None,
+        default_interval: Duration | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self._dashboard = cloudwatch.Dashboard(
+            self,
+            "Resource",
+            dashboard_name=dashboard_name,
+            default_interval=Duration.hours(3) if default_interval is None else default_interval,
+        )
+        for row in rows:
+            self._dashboard.add_widgets(*row)
+
+    @property
+    def dashboard(self) -> cloudwatch.Dashboard:
+        """CDK's dashboard, to which you can add your own widgets."""
+        return self._dashboard
+
+
+class TritonDashboard(_Dashboard):
     """A dashboard of traffic, latency, errors, utilization, instances and model loading of endpoints.
 
     ``endpoints``
@@ -57,25 +86,12 @@ class TritonDashboard(Construct):
                 'TritonEndpoint.from_endpoint_name(self, "Endpoint", "...")',
             )
         check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
-        super().__init__(scope, id)
-        objective = model_latency_objective
-        self._dashboard = cloudwatch.Dashboard(
-            self,
-            "Resource",
-            dashboard_name=dashboard_name,
-            default_interval=Duration.hours(3) if default_interval is None else default_interval,
-        )
-        for endpoint in endpoints:
-            for row in _rows(endpoint, None if objective is None else objective.to_milliseconds()):
-                self._dashboard.add_widgets(*row)
-
-    @property
-    def dashboard(self) -> cloudwatch.Dashboard:
-        """CDK's dashboard, to which you can add your own widgets."""
-        return self._dashboard
+        objective = None if model_latency_objective is None else model_latency_objective.to_milliseconds()
+        rows = (row for endpoint in endpoints for row in _rows(endpoint, objective))
+        super().__init__(scope, id, rows, dashboard_name, default_interval)
 
 
-def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[list[cloudwatch.IWidget]]:
+def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
     yield [cloudwatch.TextWidget(markdown=f"## {endpoint.endpoint_name}", width=24, height=1)]
     if endpoint.is_asynchronous:
         yield from widgets.asynchronous_rows(endpoint, objective_ms)
@@ -91,10 +107,7 @@ def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[lis
             yield widgets.container_row(variant)
 
 
-_Row = list[cloudwatch.IWidget]
-
-
-class TritonComponentDashboard(Construct):
+class TritonComponentDashboard(_Dashboard):
     """A dashboard of traffic, latency, errors, copies and utilization of inference components.
 
     ``components``
@@ -123,21 +136,8 @@ class TritonComponentDashboard(Construct):
         check_type("components", components, (Sequence, "[TritonInferenceComponent(...)]"))
         for component in components:
             check_has("components", component, "inference_component_name", "TritonInferenceComponent(...)")
-        super().__init__(scope, id)
-        self._dashboard = cloudwatch.Dashboard(
-            self,
-            "Resource",
-            dashboard_name=dashboard_name,
-            default_interval=Duration.hours(3) if default_interval is None else default_interval,
-        )
-        for component in components:
-            for row in _component_rows(component):
-                self._dashboard.add_widgets(*row)
-
-    @property
-    def dashboard(self) -> cloudwatch.Dashboard:
-        """CDK's dashboard, to which you can add your own widgets."""
-        return self._dashboard
+        rows = (row for component in components for row in _component_rows(component))
+        super().__init__(scope, id, rows, dashboard_name, default_interval)
 
 
 def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
