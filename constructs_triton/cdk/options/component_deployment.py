@@ -19,6 +19,7 @@ from constructs_triton_core.limit_checks import check_count, check_range
 from constructs_triton_core.tokens import is_token
 
 _COPIES = limits.RangeLimit(1, None, "copies")
+_ROLLBACK = limits.RangeLimit(1, 100, "percent of the copies")
 _Component = sagemaker.CfnInferenceComponent
 
 
@@ -121,18 +122,8 @@ class ComponentDeployment:
         return cls()
 
     def __post_init__(self) -> None:
-        for name in ("maximum_batch_size", "rollback_maximum_batch_size"):
-            check_type(f"deployment.{name}", getattr(self, name), (CopySize, "CopySize.copies(1)"))
-        if self.maximum_batch_size is not None:
-            _check_size(
-                self.maximum_batch_size, "deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT
-            )
-        if self.rollback_maximum_batch_size is not None:
-            _check_size(
-                self.rollback_maximum_batch_size,
-                "deployment.rollback_maximum_batch_size",
-                limits.RangeLimit(1, 100, "percent of the copies"),
-            )
+        _check_size("maximum_batch_size", self.maximum_batch_size, limits.COPIES_BATCH_SIZE_PERCENT)
+        _check_size("rollback_maximum_batch_size", self.rollback_maximum_batch_size, _ROLLBACK)
         check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
         check_duration(
             "deployment.maximum_execution_timeout",
@@ -142,8 +133,11 @@ class ComponentDeployment:
         check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
 
 
-def _check_size(size: CopySize, property: str, percent: limits.RangeLimit) -> None:
-    check_type(property, size, (CopySize, "CopySize.percent(50)"))
+def _check_size(name: str, size: CopySize | None, percent: limits.RangeLimit) -> None:
+    property = f"deployment.{name}"
+    check_type(property, size, (CopySize, "CopySize.copies(1)"))
+    if size is None:
+        return
     check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _COPIES)
     if not is_token(size.value) and size.value != int(size.value):
         raise InvalidValueError(f"{property}: must be a whole number, got {size.value:g}; round it")

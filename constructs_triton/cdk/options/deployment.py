@@ -19,6 +19,7 @@ from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
 _INSTANCES = limits.RangeLimit(1, None, "instances")
+_ROLLBACK = limits.RangeLimit(1, 100, "percent of the fleet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +185,7 @@ class Deployment:
         if self.size is not None:
             name, limit = sizes[self.strategy]
             _check_size(self.size, f"deployment.{name}", limit)
-        if self.rollback_size is not None:
-            _check_size(
-                self.rollback_size,
-                "deployment.rollback_maximum_batch_size",
-                limits.RangeLimit(1, 100, "percent of the fleet"),
-            )
-        self._check_durations()
-
-    def _check_durations(self) -> None:
+        _check_size(self.rollback_size, "deployment.rollback_maximum_batch_size", _ROLLBACK)
         timeout = self.maximum_execution_timeout
         check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
         check_duration("deployment.termination_wait", self.termination_wait, limits.TERMINATION_WAIT_SECONDS)
@@ -239,13 +232,16 @@ def _wait_count(deployment: Deployment) -> int:
     return 0 if deployment.wait_interval is None else 1
 
 
-def _check_size(size: CapacitySize, property: str, percent: limits.RangeLimit) -> None:
+def _check_size(size: CapacitySize | None, property: str, percent: limits.RangeLimit) -> None:
     check_type(property, size, (CapacitySize, "CapacitySize.percent(20)"))
-    check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES)
+    if size is not None:
+        check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES)
 
 
-def _render_size(size: CapacitySize) -> sagemaker.CfnEndpoint.CapacitySizeProperty:
+def _render_size(size: CapacitySize | None) -> sagemaker.CfnEndpoint.CapacitySizeProperty | None:
     """Return the property of the endpoint."""
+    if size is None:
+        return None
     return sagemaker.CfnEndpoint.CapacitySizeProperty(type=size.type, value=size.value)
 
 
@@ -266,28 +262,26 @@ def render_deployment(
 
 
 def _rolling(deployment: Deployment) -> sagemaker.CfnEndpoint.RollingUpdatePolicyProperty:
-    assert deployment.size is not None  # the class methods set both
+    size = _render_size(deployment.size)
+    assert size is not None  # the class methods set both
     assert deployment.wait_interval is not None
-    rollback_size = deployment.rollback_size
     return sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
-        maximum_batch_size=_render_size(deployment.size),
+        maximum_batch_size=size,
         wait_interval_in_seconds=deployment.wait_interval.to_seconds(),
-        rollback_maximum_batch_size=None if rollback_size is None else _render_size(rollback_size),
+        rollback_maximum_batch_size=_render_size(deployment.rollback_size),
         maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
     )
 
 
 def _blue_green(deployment: Deployment) -> sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty:
-    size = None if deployment.size is None else _render_size(deployment.size)
+    size = _render_size(deployment.size)
     return sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
         traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
             type=deployment.strategy,
             canary_size=size if deployment.strategy == "CANARY" else None,
             linear_step_size=size if deployment.strategy == "LINEAR" else None,
             # The API requires it, although nothing waits when all traffic shifts in one step.
-            wait_interval_in_seconds=0
-            if deployment.wait_interval is None
-            else seconds(deployment.wait_interval),
+            wait_interval_in_seconds=seconds(deployment.wait_interval) or 0,
         ),
         termination_wait_in_seconds=seconds(deployment.termination_wait),
         maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
