@@ -18,6 +18,7 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
 )
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
@@ -28,9 +29,9 @@ def network_statement() -> iam.PolicyStatement:
     Source: AWS managed policy AWSLambdaVPCAccessExecutionRole, without its logs. Lambda creates the network
     interfaces, whose ids are not known before.
     """
-    return iam.PolicyStatement(
-        sid="AttachToVpc",
-        actions=[
+    return allow(
+        "AttachToVpc",
+        [
             "ec2:AssignPrivateIpAddresses",
             "ec2:CreateNetworkInterface",
             "ec2:DeleteNetworkInterface",
@@ -38,7 +39,7 @@ def network_statement() -> iam.PolicyStatement:
             "ec2:DescribeSubnets",
             "ec2:UnassignPrivateIpAddresses",
         ],
-        resources=["*"],
+        ["*"],
     )
 
 
@@ -167,13 +168,7 @@ class ContinuedFunction(DeployFunction):
             self,
             "Continuation",
             roles=[self.role],
-            statements=[
-                iam.PolicyStatement(
-                    sid="ContinueItself",
-                    actions=["lambda:InvokeFunction"],
-                    resources=[self.function.function_arn],
-                )
-            ],
+            statements=[allow("ContinueItself", ["lambda:InvokeFunction"], [self.function.function_arn])],
         )
 
 

@@ -6,7 +6,7 @@ and a deletion do.
 
 from __future__ import annotations
 
-from aws_cdk import Aws, Stack
+from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
@@ -15,6 +15,7 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
+from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
 from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
@@ -52,17 +53,17 @@ class EndpointAdoption(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         function = AdoptionFunction(self, "Function")
-        arns = [_arn(self, "endpoint", each) for each in _spellings(endpoint_name)]
+        arns = [arn_in_stack(self, "sagemaker", "endpoint", each) for each in _spellings(endpoint_name)]
         statements = [
             *_endpoint_statements(self, arns),
             *([] if key is None else [_key_statement(self)]),
             look_at_scaling(),
             scaling_statement("Deregister", ["DeregisterScalableTarget"]),
             *after_statements(arns),
-            iam.PolicyStatement(
-                sid="RememberEndpoint",
-                actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
-                resources=[_arn(self, "parameter", f"{PARAMETER_FOLDER}/{endpoint_name}", service="ssm")],
+            allow(
+                "RememberEndpoint",
+                ["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
+                [arn_in_stack(self, "ssm", "parameter", f"{PARAMETER_FOLDER}/{endpoint_name}")],
             ),
         ]
         permissions = RolePermissions(self, "Policy", role=function.role, statements=statements)
@@ -77,28 +78,16 @@ def _spellings(name: str) -> list[str]:
     return [name] if is_token(name) else list(dict.fromkeys([name, name.lower()]))
 
 
-def _arn(scope: Construct, resource: str, name: str, *, service: str = "sagemaker") -> str:
-    return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name)
-
-
 def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicyStatement]:
-    configs = _arn(scope, "endpoint-config", "*")
+    configs = arn_in_stack(scope, "sagemaker", "endpoint-config", "*")
     return [
-        iam.PolicyStatement(
-            sid="AdoptEndpoint",
-            actions=["sagemaker:DescribeEndpoint", "sagemaker:UpdateEndpoint"],
-            # UpdateEndpoint is authorized for the configuration too, also for the previous one.
-            resources=[*arns, configs],
-        ),
-        iam.PolicyStatement(
-            sid="TagEndpoint",
-            actions=["sagemaker:AddTags", "sagemaker:DeleteTags", "sagemaker:ListTags"],
-            resources=arns,
-        ),
-        iam.PolicyStatement(
-            sid="LookAtPrevious",
-            actions=["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],
-            resources=[configs, _arn(scope, "model", "*")],
+        # UpdateEndpoint is authorized for the configuration too, also for the previous one.
+        allow("AdoptEndpoint", ["sagemaker:DescribeEndpoint", "sagemaker:UpdateEndpoint"], [*arns, configs]),
+        allow("TagEndpoint", ["sagemaker:AddTags", "sagemaker:DeleteTags", "sagemaker:ListTags"], arns),
+        allow(
+            "LookAtPrevious",
+            ["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],
+            [configs, arn_in_stack(scope, "sagemaker", "model", "*")],
         ),
     ]
 
@@ -108,11 +97,11 @@ def _key_statement(scope: Construct) -> iam.PolicyStatement:
 
     Source: SageMaker API permissions reference, CreateEndpoint with a ``KmsKeyId``.
     """
-    return iam.PolicyStatement(
-        sid="EncryptFleet",
-        actions=["kms:CreateGrant"],
-        resources=[_arn(scope, "key", "*", service="kms")],
-        conditions={
+    return allow(
+        "EncryptFleet",
+        ["kms:CreateGrant"],
+        [arn_in_stack(scope, "kms", "key", "*")],
+        {
             "Bool": {"kms:GrantIsForAWSResource": "true"},
             "StringEquals": {"kms:ViaService": f"sagemaker.{Aws.REGION}.{Aws.URL_SUFFIX}"},
         },

@@ -17,6 +17,7 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
@@ -47,11 +48,7 @@ class UpdateVerification(Construct):
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        read_endpoint = iam.PolicyStatement(
-            sid="LookAtEndpoint",
-            actions=["sagemaker:DescribeEndpoint"],
-            resources=[endpoint.attr_endpoint_arn],
-        )
+        read_endpoint = allow("LookAtEndpoint", ["sagemaker:DescribeEndpoint"], [endpoint.attr_endpoint_arn])
         UpdateVerificationFunction(self, "Function").add_custom_resource(
             self,
             resource_type=CHECK_TYPE,
@@ -127,21 +124,13 @@ def _statements(
     scope: Construct, endpoint: sagemaker.CfnEndpoint, bucket_name: str, key: str
 ) -> list[iam.PolicyStatement]:
     return [
-        iam.PolicyStatement(
-            sid="CallEndpoint",
-            actions=["sagemaker:InvokeEndpoint"],
-            resources=[endpoint.attr_endpoint_arn],
-        ),
-        iam.PolicyStatement(
-            sid="ReadRequests",
-            actions=["s3:GetObject"],
-            resources=[f"arn:{Aws.PARTITION}:s3:::{bucket_name}/{key}"],
-            conditions=in_own_account(scope, bucket_name),
+        allow("CallEndpoint", ["sagemaker:InvokeEndpoint"], [endpoint.attr_endpoint_arn]),
+        allow(
+            "ReadRequests",
+            ["s3:GetObject"],
+            [f"arn:{Aws.PARTITION}:s3:::{bucket_name}/{key}"],
+            in_own_account(scope, bucket_name),
         ),
         # During a rollback nothing is sent.
-        iam.PolicyStatement(
-            sid="ReadStackStatus",
-            actions=["cloudformation:DescribeStacks"],
-            resources=[Stack.of(scope).stack_id],
-        ),
+        allow("ReadStackStatus", ["cloudformation:DescribeStacks"], [Stack.of(scope).stack_id]),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
@@ -23,6 +23,7 @@ from constructs_triton.cdk.permissions.role_permissions import (
     removed_if_too_large,
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
+from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 
@@ -122,32 +123,26 @@ def observability_statements(
     components = [_COMPONENTS] if has_components else []
     jobs = [_JOBS] if has_jobs else []
     prefixes = [*(f"{each}/" for each in ("/aws/sagemaker/Endpoints", *components)), *jobs]
-    log_groups = [_log_groups(scope, prefix) for prefix in prefixes]
+    log_groups = [arn_in_stack(scope, "logs", "log-group", f"{prefix}*") for prefix in prefixes]
     return [
-        iam.PolicyStatement(sid="WriteLogs", actions=[*LOG_ACTIONS], resources=log_groups),
-        iam.PolicyStatement(
-            sid="PublishMetrics",
-            actions=["cloudwatch:PutMetricData"],
-            resources=["*"],  # This action supports the namespace as a condition, but no resource.
-            conditions={"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components, *jobs]}},
+        allow("WriteLogs", LOG_ACTIONS, log_groups),
+        allow(
+            "PublishMetrics",
+            ["cloudwatch:PutMetricData"],
+            ["*"],  # This action supports the namespace as a condition, but no resource.
+            {"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components, *jobs]}},
         ),
     ]
 
 
-def _log_groups(scope: Construct, prefix: str) -> str:
-    return Stack.of(scope).format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name=f"{prefix}*",
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
-
-
 def host_statements(options: HostOptions) -> list[iam.PolicyStatement]:
     """Permissions for the network and the storage volumes of the instances."""
-    network = [] if options["vpc"] is None else _network_statements()
-    key = options["encryption_key"]
-    return network if key is None else [*network, *_key_statements(key.key_arn)]
+    network = [] if options["vpc"] is None else [allow("AttachToVpc", NETWORK_ACTIONS, ["*"])]
+    key, for_services = options["encryption_key"], {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+    if key is None:
+        return network
+    encrypt = allow("EncryptVolume", ["kms:CreateGrant"], [key.key_arn], for_services)
+    return [*network, encrypt, allow("SeeKey", ["kms:DescribeKey"], [key.key_arn])]
 
 
 def host_data(options: HostOptions) -> list[DataUnderKeys]:
@@ -168,30 +163,6 @@ def request_statements(requests: RequestOptions) -> list[iam.PolicyStatement]:
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
     captured = [] if capture is None else data_capture_statements(capture)
     return captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
-
-
-def _network_statements() -> list[iam.PolicyStatement]:
-    """Permissions to attach the network interfaces of the containers to a VPC."""
-    return [
-        iam.PolicyStatement(
-            sid="AttachToVpc",
-            actions=[*NETWORK_ACTIONS],
-            resources=["*"],
-        )
-    ]
-
-
-def _key_statements(key_arn: str) -> list[iam.PolicyStatement]:
-    """Permissions to encrypt the storage volumes with a key."""
-    return [
-        iam.PolicyStatement(
-            sid="EncryptVolume",
-            actions=["kms:CreateGrant"],
-            resources=[key_arn],
-            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
-        ),
-        iam.PolicyStatement(sid="SeeKey", actions=["kms:DescribeKey"], resources=[key_arn]),
-    ]
 
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:

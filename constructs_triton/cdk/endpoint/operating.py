@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name, log_group_name
+from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
@@ -31,10 +32,8 @@ def operating_statements(
     yield _log_statement(stack, log_group_name(endpoint_name))
     yield from _scaling_statements(stack)
     if not is_imported:
-        yield iam.PolicyStatement(
-            actions=["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"],
-            resources=[_stack_arn(stack)],
-        )
+        events = ["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"]
+        yield allow(None, events, [arn_in_stack(stack, "cloudformation", "stack", f"{stack.stack_name}/*")])
 
 
 def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
@@ -51,44 +50,25 @@ def warming_statements(
         return
     bucket = contents.prefix.bucket
     index = bucket.arn_for_objects(f"{contents.prefix.prefix}{INDEX_FILE}")
-    yield iam.PolicyStatement(actions=["s3:GetObject"], resources=[index])
+    yield allow(None, ["s3:GetObject"], [index])
     if bucket.encryption_key is not None:
-        yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
+        yield allow(None, ["kms:Decrypt"], [bucket.encryption_key.key_arn])
 
 
 def _allow(sid: str | None, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid=sid, actions=[f"sagemaker:{action}" for action in actions], resources=resources
-    )
+    return allow(sid, [f"sagemaker:{action}" for action in actions], resources)
 
 
 def _any(stack: Stack, resource: str) -> str:
-    return stack.format_arn(service="sagemaker", resource=resource, resource_name="*")
+    return arn_in_stack(stack, "sagemaker", resource, "*")
 
 
 def _log_statement(stack: Stack, log_group_name: str) -> iam.PolicyStatement:
-    group = stack.format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name=f"{log_group_name}:*",
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
-    return iam.PolicyStatement(actions=_READ_LOGS, resources=[group])
+    return allow(None, _READ_LOGS, [arn_in_stack(stack, "logs", "log-group", f"{log_group_name}:*")])
 
 
 def _scaling_statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
     described = ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
-    yield iam.PolicyStatement(
-        sid="ReadScaling",
-        actions=[f"application-autoscaling:Describe{what}" for what in described],
-        resources=["*"],
-    )
-    alarms = stack.format_arn(
-        service="cloudwatch", resource="alarm", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
-    )
-    yield iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=[alarms])
-
-
-def _stack_arn(stack: Stack) -> str:
-    name = f"{stack.stack_name}/*"
-    return stack.format_arn(service="cloudformation", resource="stack", resource_name=name)
+    yield allow("ReadScaling", [f"application-autoscaling:Describe{what}" for what in described], ["*"])
+    alarms = arn_in_stack(stack, "cloudwatch", "alarm", "*")
+    yield allow("ReadAlarms", ["cloudwatch:DescribeAlarms"], [alarms])

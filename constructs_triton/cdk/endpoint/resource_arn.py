@@ -7,6 +7,7 @@ import re
 from aws_cdk import ArnFormat, Stack
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.statements import arn_in_stack
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -25,7 +26,7 @@ def arn_of(scope: Construct, resource: str, name: str) -> str:
             f"{resource.replace('-', '_')}_name: must be a string, got {shown(name)}; write for example "
             '"digits"'
         )
-    return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name=name)
+    return arn_in_stack(scope, "sagemaker", resource, name)
 
 
 def name_in_arn(scope: Construct, resource: str, arn: str) -> str:

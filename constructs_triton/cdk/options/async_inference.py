@@ -16,6 +16,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
@@ -132,9 +133,7 @@ class AsyncInferenceConfig:
         arns = [topic.topic_arn for topic in self._topics()]
         if not arns:
             return []
-        publish = iam.PolicyStatement(
-            sid="TellAsyncTopics", actions=["sns:Publish"], resources=list(dict.fromkeys(arns))
-        )
+        publish = allow("TellAsyncTopics", ["sns:Publish"], list(dict.fromkeys(arns)))
         return [publish, *self._messages_data.write_statements("EncryptAsyncMessages")]
 
     def _notifications(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
@@ -191,9 +190,7 @@ def async_inference_data(config: AsyncInferenceConfig) -> list[DataUnderKeys]:
 def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
     """Permissions of the execution role: read requests, write responses, publish to the topics."""
     return [
-        iam.PolicyStatement(
-            sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[config._input.objects_arn]
-        ),
+        allow("ReadAsyncInput", ["s3:GetObject"], [config._input.objects_arn]),
         *config._requests_data.read_statements("DecryptAsyncInput"),
         *config._output.write_statements("AsyncOutput"),
         *config._failures.write_statements("AsyncFailure")[:1],
@@ -207,8 +204,8 @@ def async_caller_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStat
     # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.
     upload = ["s3:AbortMultipartUpload", "s3:PutObject"]
     return [
-        iam.PolicyStatement(actions=upload, resources=[config._input.objects_arn]),
-        iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
+        allow(None, upload, [config._input.objects_arn]),
+        allow(None, ["s3:GetObject"], results),
         *config._requests_data.write_statements(None),
         *config._output.data.read_statements(None),
     ]

@@ -122,8 +122,9 @@ class ComponentDeployment:
         return cls()
 
     def __post_init__(self) -> None:
-        _check_size("maximum_batch_size", self.maximum_batch_size, limits.COPIES_BATCH_SIZE_PERCENT)
-        _check_size("rollback_maximum_batch_size", self.rollback_maximum_batch_size, _ROLLBACK)
+        size, rollback_size = self.maximum_batch_size, self.rollback_maximum_batch_size
+        _check_size("deployment.maximum_batch_size", size, limits.COPIES_BATCH_SIZE_PERCENT)
+        _check_size("deployment.rollback_maximum_batch_size", rollback_size, _ROLLBACK)
         check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
         check_duration(
             "deployment.maximum_execution_timeout",
@@ -133,8 +134,7 @@ class ComponentDeployment:
         check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
 
 
-def _check_size(name: str, size: CopySize | None, percent: limits.RangeLimit) -> None:
-    property = f"deployment.{name}"
+def _check_size(property: str, size: CopySize | None, percent: limits.RangeLimit) -> None:
     check_type(property, size, (CopySize, "CopySize.copies(1)"))
     if size is None:
         return

@@ -13,6 +13,7 @@ from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS
@@ -37,13 +38,9 @@ class ContainerImage:
         if self.ecr_repository_arn is None:
             return []
         return [
-            iam.PolicyStatement(
-                sid="PullImage", actions=[*PULL_ACTIONS], resources=[self.ecr_repository_arn]
-            ),
+            allow("PullImage", PULL_ACTIONS, [self.ecr_repository_arn]),
             # This action supports no resource.
-            iam.PolicyStatement(
-                sid="LogInToRegistry", actions=["ecr:GetAuthorizationToken"], resources=["*"]
-            ),
+            allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], ["*"]),
         ]
 
 

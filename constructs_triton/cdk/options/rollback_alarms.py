@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -28,7 +29,7 @@ class RollbackAlarm:
 
     def statement(self) -> iam.PolicyStatement:
         """Let SageMaker read the state of the alarm (AWS documentation: CreateModel permissions)."""
-        return iam.PolicyStatement(actions=["cloudwatch:DescribeAlarms"], resources=[self.arn])
+        return allow(None, ["cloudwatch:DescribeAlarms"], [self.arn])
 
 
 def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) -> RollbackAlarm:
@@ -110,12 +111,10 @@ def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm])
         else _arn(stack, each.node.default_child, alarm_name(each))
         for each in alarms
     ]
-    return iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=arns)
+    return allow("ReadAlarms", ["cloudwatch:DescribeAlarms"], arns)
 
 
 def _arn(stack: Stack, resource: IConstruct, name: str) -> str:
     if isinstance(resource, cloudwatch.CfnCompositeAlarm):
         return "*"  # CloudWatch API reference, DescribeAlarms: composite alarms need this scope
-    return stack.format_arn(
-        service="cloudwatch", resource="alarm", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
-    )
+    return arn_in_stack(stack, "cloudwatch", "alarm", name)

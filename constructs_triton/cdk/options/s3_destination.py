@@ -10,6 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import DataName
@@ -57,11 +58,7 @@ class Destination:
     def write_statements(self, what: str) -> list[iam.PolicyStatement]:
         """Permissions to write objects below the prefix; ``what`` is part of the statement ids."""
         return [
-            iam.PolicyStatement(
-                sid=f"Write{what}",
-                actions=["s3:AbortMultipartUpload", "s3:PutObject"],
-                resources=[self.objects_arn],
-            ),
+            allow(f"Write{what}", ["s3:AbortMultipartUpload", "s3:PutObject"], [self.objects_arn]),
             # botocore sagemaker service model, KmsKeyId: the execution role encrypts with the key.
             *self.data.write_statements(f"Encrypt{what}", "kms:Encrypt"),
         ]

@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
@@ -73,7 +74,7 @@ class DataUnderKeys:
 
     def _statements(self, sid: str | None, actions: Sequence[str]) -> list[iam.PolicyStatement]:
         arns = self.arns
-        return [iam.PolicyStatement(sid=sid, actions=[*actions], resources=arns)] if arns else []
+        return [allow(sid, actions, arns)] if arns else []
 
 
 def check_regions(scope: Construct, data: Iterable[DataUnderKeys]) -> None:

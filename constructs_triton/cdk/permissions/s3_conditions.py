@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.statements import Conditions, allow
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
 from constructs_triton_core.tokens import is_token
-
-Conditions = Mapping[str, Mapping[str, object]]
 
 
 def via_s3(key: kms.IKey) -> Conditions:
@@ -47,11 +44,6 @@ def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStat
     """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
     given = [key for key in keys if key is not None]
     return tuple(
-        iam.PolicyStatement(
-            sid=sid if number == 1 else f"{sid}{number}",
-            actions=[*READ_ACTIONS],
-            resources=[key.key_arn],
-            conditions=via_s3(key),
-        )
+        allow(sid if number == 1 else f"{sid}{number}", READ_ACTIONS, [key.key_arn], via_s3(key))
         for number, key in enumerate(given, start=1)
     )

@@ -15,6 +15,7 @@ from blake3 import blake3
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
+from constructs_triton.cdk.permissions.statements import allow, allow_to_list
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton_core.errors import InvalidValueError
@@ -139,11 +140,8 @@ class LocalModels(LoadedModels):
         assets, models = StackAssets(scope), self.contents_of(model_name)
         archive = self.archive(model_name, assets.directory)
         asset = assets.add_archive(archive, models)
-        statement = iam.PolicyStatement(
-            sid="LoadModel",
-            actions=["s3:GetObject"],
-            resources=[asset.object_arn],
-            conditions=in_own_account(scope, asset.bucket_name),
+        statement = allow(
+            "LoadModel", ["s3:GetObject"], [asset.object_arn], in_own_account(scope, asset.bucket_name)
         )
         return ModelLocation(
             asset.model_data_url,
@@ -246,11 +244,12 @@ class StoredModels(UnreadModels):
         return blake3(self.key.encode()).hexdigest()
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
-        read = iam.PolicyStatement(
-            sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(self.key)]
-        )
+        return self._location(allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(self.key)]))
+
+    def _location(self, *statements: iam.PolicyStatement, is_compressed: bool = True) -> ModelLocation:
+        decrypt = decrypt_statements("DecryptModel", self.bucket.encryption_key)
         url = f"s3://{self.bucket.bucket_name}/{self.key}"
-        return ModelLocation(url, (read, *decrypt_statements("DecryptModel", self.bucket.encryption_key)))
+        return ModelLocation(url, (*statements, *decrypt), is_compressed=is_compressed)
 
 
 @dataclass(frozen=True)
@@ -262,21 +261,8 @@ class UncompressedModels(StoredModels):
         return f"the uncompressed models under {self.key}"
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
-        read = iam.PolicyStatement(
-            sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(f"{self.key}*")]
-        )
-        find = iam.PolicyStatement(
-            sid="ListModel",
-            actions=["s3:ListBucket"],
-            resources=[self.bucket.bucket_arn],
-            conditions={"StringLike": {"s3:prefix": [f"{self.key}*"]}},
-        )
-        url = f"s3://{self.bucket.bucket_name}/{self.key}"
-        return ModelLocation(
-            url,
-            (read, find, *decrypt_statements("DecryptModel", self.bucket.encryption_key)),
-            is_compressed=False,
-        )
+        read = allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(f"{self.key}*")])
+        return self._location(read, allow_to_list("ListModel", self.bucket, self.key), is_compressed=False)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton.cdk.permissions.statements import allow, allow_to_list
 from constructs_triton_functions.model_sync.properties import SyncProperties
 
 
@@ -74,14 +75,7 @@ def create_bucket(
 def read_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
     """Return the permissions of an endpoint's role: read and list what is below a prefix."""
     return [
-        iam.PolicyStatement(
-            sid="LoadModels", actions=["s3:GetObject"], resources=[bucket.arn_for_objects(f"{prefix}*")]
-        ),
-        iam.PolicyStatement(
-            sid="ListModels",
-            actions=["s3:ListBucket"],
-            resources=[bucket.bucket_arn],
-            conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
-        ),
+        allow("LoadModels", ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*")]),
+        allow_to_list("ListModels", bucket, prefix),
         *keys.read_statements(),
     ]

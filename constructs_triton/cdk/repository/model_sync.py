@@ -14,6 +14,7 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
@@ -183,10 +184,8 @@ def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicySt
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
     keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
-    statements = [iam.PolicyStatement(sid="ReadGiven", actions=READ_ACTIONS, resources=arns)]
+    statements = [allow("ReadGiven", READ_ACTIONS, arns)]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:
-        statements.append(
-            iam.PolicyStatement(sid="DecryptGiven", actions=["kms:Decrypt"], resources=key_arns)
-        )
+        statements.append(allow("DecryptGiven", ["kms:Decrypt"], key_arns))
     return statements

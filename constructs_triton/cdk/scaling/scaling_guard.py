@@ -29,6 +29,7 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton.cdk.scaling.scalable_capacity import SERVICE_NAME, service_linked_role_arn
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_functions.scaling_guard import (
@@ -163,38 +164,31 @@ def _before_statements() -> list[iam.PolicyStatement]:
     stack_uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
     endpoints = f"arn:{Aws.PARTITION}:sagemaker:{here}:endpoint"
     return [
-        iam.PolicyStatement(
-            sid="LookAtStack",
-            actions=["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
-            resources=[Aws.STACK_ID],
+        allow(
+            "LookAtStack",
+            ["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
+            [Aws.STACK_ID],
         ),
-        iam.PolicyStatement(
-            sid="LookAtEndpoint",
-            # The endpoint's name is not known before it is created.
-            actions=["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
-            resources=[f"{endpoints}/*", f"{endpoints}-config/*"],
+        allow(
+            "LookAtEndpoint",
+            ["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
+            [f"{endpoints}/*", f"{endpoints}-config/*"],  # the name is not known before the creation
         ),
         look_at_scaling(),
         scaling_statement("Deregister", ["DeregisterScalableTarget"]),
-        iam.PolicyStatement(
-            sid="RememberScaling",
-            actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
-            resources=[f"arn:{Aws.PARTITION}:ssm:{here}:parameter/{PARAMETER_FOLDER}/{stack_uuid}/*"],
+        allow(
+            "RememberScaling",
+            ["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
+            [f"arn:{Aws.PARTITION}:ssm:{here}:parameter/{PARAMETER_FOLDER}/{stack_uuid}/*"],
         ),
     ]
 
 
 def look_at_scaling() -> iam.PolicyStatement:
     """Statement to read the scaling of variants."""
-    return iam.PolicyStatement(
-        sid="LookAtScaling",
-        actions=[
-            "application-autoscaling:DescribeScalableTargets",
-            "application-autoscaling:DescribeScalingPolicies",
-            "application-autoscaling:DescribeScheduledActions",
-        ],
-        resources=["*"],  # these actions support no other resource
-    )
+    described = ("ScalableTargets", "ScalingPolicies", "ScheduledActions")
+    actions = [f"application-autoscaling:Describe{what}" for what in described]
+    return allow("LookAtScaling", actions, ["*"])  # these actions support no other resource
 
 
 def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
@@ -211,21 +205,17 @@ def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
     ]
     return [
         scaling_statement("Register", registering),
-        iam.PolicyStatement(
-            sid="ScaleEndpoint",
-            actions=["sagemaker:UpdateEndpointWeightsAndCapacities"],
-            resources=list(endpoint_arns),
+        allow("ScaleEndpoint", ["sagemaker:UpdateEndpointWeightsAndCapacities"], endpoint_arns),
+        allow(
+            "TrackMetrics",
+            ["cloudwatch:PutMetricAlarm", "cloudwatch:DescribeAlarms", "cloudwatch:DeleteAlarms"],
+            [f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:TargetTracking-endpoint/*"],
         ),
-        iam.PolicyStatement(
-            sid="TrackMetrics",
-            actions=["cloudwatch:PutMetricAlarm", "cloudwatch:DescribeAlarms", "cloudwatch:DeleteAlarms"],
-            resources=[f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:TargetTracking-endpoint/*"],
-        ),
-        iam.PolicyStatement(
-            sid="CreateServiceLinkedRole",
-            actions=["iam:CreateServiceLinkedRole"],
-            resources=[service_linked_role_arn(Aws.PARTITION, Aws.ACCOUNT_ID)],
-            conditions={"StringEquals": {"iam:AWSServiceName": SERVICE_NAME}},
+        allow(
+            "CreateServiceLinkedRole",
+            ["iam:CreateServiceLinkedRole"],
+            [service_linked_role_arn(Aws.PARTITION, Aws.ACCOUNT_ID)],
+            {"StringEquals": {"iam:AWSServiceName": SERVICE_NAME}},
         ),
     ]
 
@@ -233,9 +223,6 @@ def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
 def scaling_statement(sid: str, operations: list[str]) -> iam.PolicyStatement:
     """Statement for operations of Application Auto Scaling on variants of endpoints."""
     target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
-    return iam.PolicyStatement(
-        sid=sid,
-        actions=[f"application-autoscaling:{operation}" for operation in operations],
-        resources=[target],
-        conditions=_ONLY_VARIANTS,
+    return allow(
+        sid, [f"application-autoscaling:{operation}" for operation in operations], [target], _ONLY_VARIANTS
     )
