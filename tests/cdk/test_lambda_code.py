@@ -14,21 +14,21 @@ import pytest
 from cdk_apps import make_app
 
 from constructs_triton.cdk.custom_resources import function as functions
-from constructs_triton.cdk.custom_resources.function import DeployFunction
-from constructs_triton.cdk.endpoint.adopted_endpoint import AdoptionFunction
-from constructs_triton.cdk.endpoint.deployment_verification import UpdateVerificationFunction
-from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
-from constructs_triton.cdk.scaling.scaling_guard import ScalingGuardFunction
+from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.endpoint.adopted_endpoint import ADOPTION_FUNCTION
+from constructs_triton.cdk.endpoint.deployment_verification import UPDATE_FUNCTION
+from constructs_triton.cdk.repository.model_sync import MODEL_SYNC_FUNCTION
+from constructs_triton.cdk.scaling.scaling_guard import SCALING_GUARD_FUNCTION
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
-FUNCTIONS = [AdoptionFunction, ModelSyncFunction, ScalingGuardFunction, UpdateVerificationFunction]
+FUNCTIONS = [ADOPTION_FUNCTION, MODEL_SYNC_FUNCTION, SCALING_GUARD_FUNCTION, UPDATE_FUNCTION]
 
 
-def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
+def _asset(function: FunctionDefinition, directory: Path) -> tuple[Path, str]:
     """Return the folder of a function's code, and its handler."""
     app = make_app(directory / "cdk.out")
     stack = cdk.Stack(app, "Test")
-    definition = function(stack, "Function").function.node.default_child
+    definition = DeployFunction(stack, "Function", function).function.node.default_child
     assert isinstance(definition, cdk.aws_lambda.CfnFunction)
     assert definition.handler is not None
     app.synth()
@@ -37,7 +37,7 @@ def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_handler_can_be_imported_from_the_asset(function: type[DeployFunction], tmp_path: Path) -> None:
+def test_handler_can_be_imported_from_the_asset(function: FunctionDefinition, tmp_path: Path) -> None:
     """Python imports the handler with only the asset and boto3 on its path."""
     asset, handler = _asset(function, tmp_path)
     module, name = handler.rsplit(".", 1)
@@ -51,9 +51,7 @@ def test_handler_can_be_imported_from_the_asset(function: type[DeployFunction], 
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_code_needs_only_boto3_and_the_standard_library(
-    function: type[DeployFunction], tmp_path: Path
-) -> None:
+def test_code_needs_only_boto3_and_the_standard_library(function: FunctionDefinition, tmp_path: Path) -> None:
     """The modules import only each other, boto3, botocore and the standard library."""
     asset, _ = _asset(function, tmp_path)
     for path in asset.rglob("*.py"):
@@ -67,7 +65,7 @@ def test_code_needs_only_boto3_and_the_standard_library(
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_code_does_not_depend_on_where_it_is_installed(
-    function: type[DeployFunction], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    function: FunctionDefinition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A copy in another folder, with other times and no bytecode, has the same asset hash."""
     installed, _ = _asset(function, tmp_path / "a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
 from aws_cdk import Annotations, CustomResource, Duration, IgnoreMode
 from aws_cdk import aws_iam as iam
@@ -94,12 +94,10 @@ class DeployFunction(Construct):
     IAM's quotas in ordinary stacks. A function is deleted together with its construct.
     """
 
-    DEFINITION: ClassVar[FunctionDefinition]
-
-    def __init__(self, scope: Construct, id: str) -> None:
+    def __init__(self, scope: Construct, id: str, definition: FunctionDefinition) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        definition, settings = self.DEFINITION, settings_of(self)
+        settings = settings_of(self)
         key = settings.get("log_encryption_key")
         DataUnderKeys("logs", [("log_encryption_key", key)]).check_region(self)
         self.log_group = logs.LogGroup(
@@ -138,31 +136,27 @@ class DeployFunction(Construct):
     def add_custom_resource(
         self,
         scope: Construct,
-        *,
+        id: str,
         resource_type: str,
-        statements: Sequence[iam.PolicyStatement],
         properties: Mapping[str, object],
+        timeout: Duration,
     ) -> CustomResource:
-        """Let CloudFormation call the function with ``properties``, after it has the permissions."""
-        policy = iam.Policy(scope, "Policy", statements=list(statements), roles=[self.role])
-        resource = CustomResource(
+        """Let CloudFormation call the function with ``properties``, and wait for its answer."""
+        return CustomResource(
             scope,
-            "Resource",
+            id,
             resource_type=resource_type,
             service_token=self.function.function_arn,
-            # CloudFormation waits a minute longer than the function may run.
-            service_timeout=Duration.seconds(self.DEFINITION.timeout_seconds + 60),
+            service_timeout=timeout,
             properties=properties,
         )
-        resource.node.add_dependency(policy)
-        return resource
 
 
 class ContinuedFunction(DeployFunction):
     """A function that invokes itself for the rest of a request that takes longer than one run."""
 
-    def __init__(self, scope: Construct, id: str) -> None:
-        super().__init__(scope, id)
+    def __init__(self, scope: Construct, id: str, definition: FunctionDefinition) -> None:
+        super().__init__(scope, id, definition)
         # A policy of its own: the role's default policy comes before the function and cannot name it.
         self.continuation_policy = iam.Policy(
             self,

@@ -21,17 +21,14 @@ from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton_functions.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
 
-
-class AdoptionFunction(ContinuedFunction):
-    """The function. Each adopted endpoint has its own."""
-
-    DEFINITION = FunctionDefinition(
-        description="Updates an endpoint that existed before the stack (constructs-triton)",
-        folder="adoption",
-        timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
-        memory_mib=256,
-        services=("application-autoscaling", "lambda", "sagemaker.api", "ssm"),
-    )
+ADOPTION_FUNCTION = FunctionDefinition(
+    description="Updates an endpoint that existed before the stack (constructs-triton)",
+    folder="adoption",
+    timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
+    memory_mib=256,
+    services=("application-autoscaling", "lambda", "sagemaker.api", "ssm"),
+)
+"""The function. Each adopted endpoint has its own."""
 
 
 class EndpointAdoption(Construct):
@@ -52,7 +49,7 @@ class EndpointAdoption(Construct):
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        function = AdoptionFunction(self, "Function")
+        function = ContinuedFunction(self, "Function", ADOPTION_FUNCTION)
         arns = [arn_in_stack(self, "sagemaker", "endpoint", each) for each in _spellings(endpoint_name)]
         statements = [
             *_endpoint_statements(self, arns),

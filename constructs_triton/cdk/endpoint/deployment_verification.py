@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from aws_cdk import Aws, Stack
+from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -22,17 +22,22 @@ from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, Stac
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
 
-
-class UpdateVerificationFunction(DeployFunction):
-    """The function. Each endpoint that is verified has its own."""
-
-    DEFINITION = FunctionDefinition(
-        description="Checks which configuration an endpoint runs after a deployment (constructs-triton)",
-        folder="update_check",
-        timeout_seconds=14 * 60,
-        memory_mib=256,
-        services=("sagemaker.api",),
-    )
+# CloudFormation waits a minute longer than the functions may run. Each endpoint has its own functions.
+_RUN_SECONDS, _WAIT_MINUTES = 14 * 60, 15
+UPDATE_FUNCTION = FunctionDefinition(
+    description="Checks which configuration an endpoint runs after a deployment (constructs-triton)",
+    folder="update_check",
+    timeout_seconds=_RUN_SECONDS,
+    memory_mib=256,
+    services=("sagemaker.api",),
+)
+_RESPONSE_FUNCTION = FunctionDefinition(
+    description="Sends recorded requests to an endpoint after a deployment (constructs-triton)",
+    folder="verification",
+    timeout_seconds=_RUN_SECONDS,
+    memory_mib=512,
+    services=("cloudformation", "sagemaker.runtime"),
+)
 
 
 class UpdateVerification(Construct):
@@ -49,15 +54,12 @@ class UpdateVerification(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         read_endpoint = allow("LookAtEndpoint", ["sagemaker:DescribeEndpoint"], [endpoint.attr_endpoint_arn])
-        UpdateVerificationFunction(self, "Function").add_custom_resource(
-            self,
-            resource_type=CHECK_TYPE,
-            statements=[read_endpoint],
-            properties={
-                "EndpointName": endpoint.attr_endpoint_name,
-                "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
-            },
-        )
+        properties = {
+            "EndpointName": endpoint.attr_endpoint_name,
+            "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
+        }
+        function = DeployFunction(self, "Function", UPDATE_FUNCTION)
+        _call_with_permissions(self, function, CHECK_TYPE, properties, [read_endpoint])
 
 
 def verify_update(
@@ -66,18 +68,6 @@ def verify_update(
     """Add the verification of updates to an endpoint that does not have it yet."""
     if scope.node.try_find_child("UpdateCheck") is None:
         UpdateVerification(scope, "UpdateCheck", endpoint=endpoint, endpoint_config=endpoint_config)
-
-
-class ResponseVerificationFunction(DeployFunction):
-    """The function. Each endpoint that is verified has its own."""
-
-    DEFINITION = FunctionDefinition(
-        description="Sends recorded requests to an endpoint after a deployment (constructs-triton)",
-        folder="verification",
-        timeout_seconds=14 * 60,
-        memory_mib=512,
-        services=("cloudformation", "sagemaker.runtime"),
-    )
 
 
 class ResponseVerification(Construct):
@@ -102,22 +92,33 @@ class ResponseVerification(Construct):
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        function = ResponseVerificationFunction(self, "Function")
+        function = DeployFunction(self, "Function", _RESPONSE_FUNCTION)
         digest = sha256(requests.encode()).hexdigest()
         asset = StackAssets(self).add_json(requests, digest, label_of(REQUESTS_LABEL, scope))
-        self.resource = function.add_custom_resource(
-            self,
-            resource_type=VERIFICATION_TYPE,
-            statements=[*_statements(self, endpoint, asset.bucket_name, asset.object_key), *decrypt],
-            properties={
-                "EndpointName": endpoint.attr_endpoint_name,
-                "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
-                "RequestsBucket": asset.bucket_name,
-                "RequestsKey": asset.object_key,
-                "TargetModels": dict(target_models),
-                "Variants": list(variants),
-            },
-        )
+        statements = [*_statements(self, endpoint, asset.bucket_name, asset.object_key), *decrypt]
+        properties = {
+            "EndpointName": endpoint.attr_endpoint_name,
+            "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
+            "RequestsBucket": asset.bucket_name,
+            "RequestsKey": asset.object_key,
+            "TargetModels": dict(target_models),
+            "Variants": list(variants),
+        }
+        _call_with_permissions(self, function, VERIFICATION_TYPE, properties, statements)
+
+
+def _call_with_permissions(
+    scope: Construct,
+    function: DeployFunction,
+    resource_type: str,
+    properties: Mapping[str, object],
+    statements: Sequence[iam.PolicyStatement],
+) -> None:
+    """Let CloudFormation call the function, after it has the permissions."""
+    policy = iam.Policy(scope, "Policy", statements=list(statements), roles=[function.role])
+    timeout = Duration.minutes(_WAIT_MINUTES)
+    resource = function.add_custom_resource(scope, "Resource", resource_type, properties, timeout)
+    resource.node.add_dependency(policy)
 
 
 def _statements(

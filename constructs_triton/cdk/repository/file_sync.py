@@ -19,7 +19,7 @@ from constructs_triton.cdk.repository.archive_assets import (
     label_of,
 )
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
-from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
+from constructs_triton.cdk.repository.model_sync import MODEL_SYNC_FUNCTION, ModelSyncFunction
 from constructs_triton.cdk.repository.staged_files import LARGE_SUFFIX, StagedModel
 from constructs_triton.cdk.repository.sync_permissions import (
     deletion_statements,
@@ -36,13 +36,10 @@ _MOST_KEYS = 20
 asset bucket. Its policy would otherwise grow with the number of files."""
 
 
-class FileSyncFunction(ModelSyncFunction):
-    """The function of one model; its code is that of :class:`ModelSyncFunction`."""
-
-    DEFINITION = replace(
-        ModelSyncFunction.DEFINITION,
-        description="Places the files of a Triton model in S3 (constructs-triton)",
-    )
+# The function of one model has the code of that of a repository.
+_FUNCTION = replace(
+    MODEL_SYNC_FUNCTION, description="Places the files of a Triton model in S3 (constructs-triton)"
+)
 
 
 class FileSync(Construct):
@@ -87,7 +84,7 @@ class FileSync(Construct):
             *([] if keys.all else [find_statement(bucket, prefix)]),
             *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
         ]
-        function = FileSyncFunction(self, "Function")
+        function = ModelSyncFunction(self, "Function", _FUNCTION)
         self.resource = function.create_resource(
             self, FILES_RESOURCE_TYPE, statements, keys.with_keys(properties)
         )

@@ -41,16 +41,18 @@ class S3Archive:
     object_key: str
 
 
-class ModelSyncFunction(ContinuedFunction):
-    """The function of one repository."""
+MODEL_SYNC_FUNCTION = FunctionDefinition(
+    description="Copies Triton model archives inside S3 (constructs-triton)",
+    folder="model_sync",
+    timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
+    memory_mib=512,
+    services=("lambda",),
+)
+"""The function of one repository."""
 
-    DEFINITION = FunctionDefinition(
-        description="Copies Triton model archives inside S3 (constructs-triton)",
-        folder="model_sync",
-        timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
-        memory_mib=512,
-        services=("lambda",),
-    )
+
+class ModelSyncFunction(ContinuedFunction):
+    """A function that places models: of one repository, or of one model that is placed as files."""
 
     def create_resource(
         self,
@@ -61,14 +63,9 @@ class ModelSyncFunction(ContinuedFunction):
     ) -> CustomResource:
         """Create the custom resource of the function, after the function's permissions."""
         permissions = RolePermissions(scope, "Policy", role=self.role, statements=statements)
-        resource = CustomResource(
-            scope,
-            "Resource",
-            resource_type=resource_type,
-            service_token=self.function.function_arn,
-            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
-            properties=properties.to_cloudformation(),
-        )
+        timeout = Duration.seconds(SERVICE_TIMEOUT_SECONDS)
+        given = properties.to_cloudformation()
+        resource = self.add_custom_resource(scope, "Resource", resource_type, given, timeout)
         resource.node.add_dependency(permissions, self.continuation_policy)
         return resource
 
@@ -99,7 +96,7 @@ class ModelSync(Construct):
         remove_on_delete: bool = False,
     ) -> None:
         super().__init__(scope, id)
-        sync_function = ModelSyncFunction(self, "Function")
+        sync_function = ModelSyncFunction(self, "Function", MODEL_SYNC_FUNCTION)
         given_archives = [stored for _, stored in stored_archives.values()]
         given_buckets = _distinct([stored.bucket for stored in given_archives])
         manifest = _manifest(archives, stored_archives, given_buckets)

@@ -7,7 +7,6 @@ and what a rollback does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import jsii
 from aws_cdk import (
@@ -15,7 +14,6 @@ from aws_cdk import (
     Aspects,
     Aws,
     CfnResource,
-    CustomResource,
     Duration,
     Fn,
     IAspect,
@@ -51,16 +49,14 @@ _ONLY_VARIANTS = {
 }
 
 
-class ScalingGuardFunction(DeployFunction):
-    """The function of one endpoint."""
-
-    DEFINITION = FunctionDefinition(
-        description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
-        folder="scaling_guard",
-        timeout_seconds=10 * 60,
-        memory_mib=256,
-        services=("application-autoscaling", "cloudformation", "sagemaker.api", "ssm"),
-    )
+SCALING_GUARD_FUNCTION = FunctionDefinition(
+    description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
+    folder="scaling_guard",
+    timeout_seconds=10 * 60,
+    memory_mib=256,
+    services=("application-autoscaling", "cloudformation", "sagemaker.api", "ssm"),
+)
+"""The function of one endpoint."""
 
 
 class ScalingGuard(Construct):
@@ -83,32 +79,23 @@ class ScalingGuard(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         self._previous_policies = endpoint.get_att("PreviousPolicies") if replaces_policies else None
-        self._function = ScalingGuardFunction(self, "Function")
+        self._function = DeployFunction(self, "Function", SCALING_GUARD_FUNCTION)
         before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
         properties = {
             # A name, not a reference: the endpoint is created after the guard.
             "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
             "InstanceTypes": {name: _joined(each) for name, each in instance_types.items()},
         }
-        sweeper = self._resource("Sweeper", SWEEPER_TYPE, properties)
+        add, timeout = self._function.add_custom_resource, Duration.minutes(_SERVICE_TIMEOUT_MINUTES)
+        sweeper = add(self, "Sweeper", SWEEPER_TYPE, properties, timeout)
         sweeper.node.add_dependency(before)
         # The reference makes CloudFormation update the gate whenever it updates the sweeper, and after it.
-        gate = self._resource("Gate", GATE_TYPE, {**properties, "SweeperId": sweeper.ref})
+        gate = add(self, "Gate", GATE_TYPE, {**properties, "SweeperId": sweeper.ref}, timeout)
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
         endpoint.add_resource_dependency(gate_resource)
         after = after_statements([endpoint.attr_endpoint_arn])
         self._after = iam.Policy(self, "After", statements=after, roles=[self._function.role])
-
-    def _resource(self, id: str, resource_type: str, properties: Mapping[str, Any]) -> CustomResource:
-        return CustomResource(
-            self,
-            id,
-            resource_type=resource_type,
-            service_token=self._function.function.function_arn,
-            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
-            properties=properties,
-        )
 
     def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""
