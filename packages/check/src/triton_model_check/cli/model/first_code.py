@@ -1,9 +1,13 @@
-"""Writes a first ``model.py`` for a configuration: it runs, and answers with zeros or streams them."""
+"""Writes a first ``model.py`` for a configuration: it runs, and answers with zeros or streams them.
+
+``first_model.txt`` and ``first_decoupled_model.txt`` are its templates.
+"""
 
 from __future__ import annotations
 
 import json
 import keyword
+import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,69 +15,6 @@ from typing import Any
 from constructs_triton_core.datatypes import Datatype, by_data_type
 from constructs_triton_core.errors import InvalidValueError
 
-_CODE = '''\
-"""Triton model {name}: answers with zeros. Replace them in respond()."""
-
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    """Triton creates one object of this class for each instance of the model."""
-
-    def initialize(self, args):
-        """Load what the model needs, for example from the folder args["model_repository"]."""
-
-    def execute(self, requests):
-        """Return one response for each request, in the same order."""
-        return [self.respond(request) for request in requests]
-
-    def respond(self, request):
-        """Return the response to one request."""
-{body}
-        outputs = [
-{tensors}
-        ]
-        return pb_utils.InferenceResponse(outputs)
-'''
-_DECOUPLED_CODE = '''\
-"""Triton model {name}: streams zeros. Replace them in respond()."""
-
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
-
-
-class TritonPythonModel:
-    """Triton creates one object of this class for each instance of the model."""
-
-    def initialize(self, args):
-        """Load what the model needs, for example from the folder args["model_repository"]."""
-
-    def execute(self, requests):
-        """Send the responses to each request. A decoupled model returns nothing here."""
-        for request in requests:
-            sender = request.get_response_sender()
-            try:
-                for response in self.respond(request):
-                    if sender.is_cancelled():  # the caller has left
-                        break
-                    sender.send(response)
-            except Exception as error:
-                sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error))))
-            finally:
-                sender.send(flags=FINAL)  # ends the stream, also after an error
-
-    def respond(self, request):
-        """Yield the responses to one request, one after the other."""
-{body}
-        for _ in range(3):
-            outputs = [
-{tensors}
-            ]
-            yield pb_utils.InferenceResponse(outputs)
-'''
 _INDENT = " " * 8
 _OTHER_NAMES = ("_", "len", "np", "outputs", "pb_utils", "range", "request", "self")
 
@@ -102,10 +43,15 @@ def first_code(config: Any) -> str:
     is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
     responses = (f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs)
     indent = _INDENT + " " * (8 if is_decoupled else 4)
-    return (_DECOUPLED_CODE if is_decoupled else _CODE).format(
-        name=json.dumps(config.name),
-        body="\n".join(f"{_INDENT}{line}" for line in lines),
-        tensors="\n".join(f"{indent}{line}" for line in responses),
+    template = "first_decoupled_model.txt" if is_decoupled else "first_model.txt"
+    return (
+        (pkgutil.get_data(__package__, template) or b"")
+        .decode()
+        .format(
+            name=json.dumps(config.name),
+            body="\n".join(f"{_INDENT}{line}" for line in lines),
+            tensors="\n".join(f"{indent}{line}" for line in responses),
+        )
     )
 
 
