@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from aws_cdk import Stack, Stage
 
 from constructs_triton.testing.optional_packages import optional_package
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton.testing.synthesized_stack import synthesized
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.report import Rehearsal
@@ -118,11 +118,7 @@ def assert_update_keeps_serving(
 def _version(source: Source) -> Path | str | Version | None:
     if not isinstance(source, Stack | Stage):
         return source
-    stage = source if isinstance(source, Stage) else Stage.of(source)
-    if stage is None:
-        raise InvalidValueError(
-            f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"
-        )
+    directory = synthesized(source)
     versions = optional_package("cdk_rehearse.updates.versions", "rehearse")
-    version: Version = versions.read_version(Path(stage.synth().directory))
+    version: Version = versions.read_version(directory)
     return version.only([source.artifact_id]) if isinstance(source, Stack) else version

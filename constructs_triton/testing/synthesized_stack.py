@@ -20,9 +20,18 @@ def synthesized_stack(source: Stack | Path | str) -> SynthesizedStack:
     """
     if not isinstance(source, Stack):
         return SynthesizedStack.read(Path(source))
+    return SynthesizedStack.read(synthesized(source) / source.template_file, source.node.path)
+
+
+def synthesized(source: Stack | Stage) -> Path:
+    """Return the folder of the cloud assembly of an app, or of the app that a stack is in.
+
+    Raises:
+        InvalidValueError: the stack is in no app.
+    """
     stage = Stage.of(source)
     if stage is None:
         raise InvalidValueError(
             f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"
         )
-    return SynthesizedStack.read(Path(stage.synth().directory) / source.template_file, source.node.path)
+    return Path(stage.synth().directory)

@@ -22,10 +22,9 @@ from constructs_triton.cdk.monitoring.component_alarms import (
 )
 from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
-from constructs_triton.cdk.scaling.targets import check_capacity
+from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
-from constructs_triton_core.tokens import is_token
 
 
 class InferenceComponentBase(ComponentMetrics, Resource):
@@ -123,7 +122,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         """
         check_capacity(min_capacity, max_capacity, limits.MIN_CAPACITY_COMPONENT)
         self._check_environment()
-        self._check_copy_count(min_capacity, max_capacity)
+        check_initial("copy_count", self._initial_copy_count(), min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(
                 f"{self.node.path}: auto_scale_copy_count was called already; "
@@ -186,16 +185,6 @@ class InferenceComponentBase(ComponentMetrics, Resource):
                 f"{self.node.path}: Application Auto Scaling scales components of its account and Region, "
                 f"{self.stack.account} and {self.stack.region}, got {self.env.account} and "
                 f"{self.env.region}; call auto_scale_copy_count in a stack of that account and Region"
-            )
-
-    def _check_copy_count(self, min_capacity: float, max_capacity: float) -> None:
-        count = self._initial_copy_count()
-        if count is None or any(is_token(each) for each in (count, min_capacity, max_capacity)):
-            return
-        if not min_capacity <= count <= max_capacity:
-            raise InvalidValueError(
-                f"copy_count: must be within the scaling bounds {min_capacity:g} to {max_capacity:g}, "
-                f"got {count:g}; change it, or change min_capacity or max_capacity"
             )
 
     def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:

@@ -26,6 +26,7 @@ from constructs_triton_core.tokens import is_token
 
 _OWNER = "async_inference"
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
+_TOPICS = {"SUCCESS_NOTIFICATION_TOPIC": "success_topic", "ERROR_NOTIFICATION_TOPIC": "error_topic"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +79,17 @@ class AsyncInferenceConfig:
         self._check_topics()
 
     def _check_topics(self) -> None:
-        topics = {
-            "SUCCESS_NOTIFICATION_TOPIC": self.success_topic,
-            "ERROR_NOTIFICATION_TOPIC": self.error_topic,
-        }
         for name in self.include_inference_response_in:
-            keyword = "success_topic" if name.startswith("SUCCESS") else "error_topic"
-            if name not in topics:
-                known = " or ".join(f'"{each}"' for each in topics)
+            if name not in _TOPICS:
+                known = " or ".join(f'"{each}"' for each in _TOPICS)
                 raise InvalidValueError(
                     f'async_inference.include_inference_response_in: must contain {known}, got "{name}"; '
-                    f"{did_you_mean(name, topics, 'write one of them')}"
+                    f"{did_you_mean(name, _TOPICS, 'write one of them')}"
                 )
-            if topics[name] is None:
+            if _TOPICS[name] not in self._topics:
                 raise InvalidValueError(
                     f'async_inference.include_inference_response_in: the topic of "{name}" is not set; '
-                    f"set {keyword}, or remove the entry"
+                    f"set {_TOPICS[name]}, or remove the entry"
                 )
 
     @property
@@ -121,23 +117,24 @@ class AsyncInferenceConfig:
 
     @property
     def _messages_data(self) -> DataUnderKeys:
-        topics = {"success_topic": self.success_topic, "error_topic": self.error_topic}
-        keys = [(f"{_OWNER}.{name}", topic.master_key) for name, topic in topics.items() if topic is not None]
+        keys = [(f"{_OWNER}.{name}", topic.master_key) for name, topic in self._topics.items()]
         previous = self.previous_encryption_keys if keys else ()
         return DataUnderKeys("notifications", keys, previous, _OWNER)
 
-    def _topics(self) -> list[sns.ITopic]:
-        return [topic for topic in (self.success_topic, self.error_topic) if topic is not None]
+    @property
+    def _topics(self) -> dict[str, sns.ITopic]:
+        given = {name: getattr(self, name) for name in _TOPICS.values()}
+        return {name: topic for name, topic in given.items() if topic is not None}
 
     def _publish_statements(self) -> list[iam.PolicyStatement]:
-        arns = [topic.topic_arn for topic in self._topics()]
+        arns = [topic.topic_arn for topic in self._topics.values()]
         if not arns:
             return []
         publish = allow("TellAsyncTopics", ["sns:Publish"], list(dict.fromkeys(arns)))
         return [publish, *self._messages_data.write_statements("EncryptAsyncMessages")]
 
     def _notifications(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
-        if not self._topics():
+        if not self._topics:
             return None
         return sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty(
             success_topic=None if self.success_topic is None else self.success_topic.topic_arn,

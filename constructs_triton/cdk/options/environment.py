@@ -240,16 +240,12 @@ def check_limits(environment: Mapping[str, str]) -> None:
         check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
 
 
-def _refuse_no_mapping(extra: object) -> None:
+def _check_extra(extra: object) -> None:
     if not isinstance(extra, Mapping):
         raise InvalidValueError(
             f"environment.extra: must be a mapping of names to strings, got {extra!r}; "
             'write {"NAME": "value"}'
         )
-
-
-def _check_extra(extra: Mapping[str, str]) -> None:
-    _refuse_no_mapping(extra)
     keywords = {row.name: keyword for keyword, row in variables().items()} | {_SERVER_PING_MODE: "ping_mode"}
     for name, value in extra.items():
         if name in keywords:

@@ -43,13 +43,8 @@ _NOT_BOUND = "must be bound to a Stack first"
 class ArchiveAsset:
     """An archive that the CDK uploads: its place in S3 and its content.
 
-    Args:
-        bucket_name: Bucket of the CDK's assets.
-        object_key: Key of the archive in the bucket.
-        digest: Digest of the content.
-        size_bytes: Size of the archive.
-        unpacked_size_bytes: Disk space that it needs on an instance, in bytes.
-        model_names: Models in it. The first one is the one to request: an ensemble, or the only model.
+    ``unpacked_size_bytes`` is the disk space that it needs on an instance. The first of ``model_names`` is
+    the one to request: an ensemble, or the only model.
     """
 
     bucket_name: str
@@ -94,7 +89,7 @@ class StackAssets:
 
     def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
         """Add an archive, which the CDK uploads."""
-        location = self._add(archive.path, f"{archive.digest}.tar", f"{ARCHIVE_LABEL}{model_names[0]}")
+        location = self.add_file(archive.path, f"{archive.digest}.tar", f"{ARCHIVE_LABEL}{model_names[0]}")
         return ArchiveAsset(
             bucket_name=location.bucket_name,
             object_key=location.object_key,
@@ -106,17 +101,6 @@ class StackAssets:
 
     def add_file(self, path: Path, source_hash: str, display_name: str) -> AssetLocation:
         """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>`` with its ending."""
-        return self._add(path, source_hash, display_name)
-
-    def add_json(self, text: str, digest: str, display_name: str) -> AssetLocation:
-        """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
-        path = self.directory / f"{digest}.json"
-        with partial_folder(self.directory) as folder:
-            (folder / path.name).write_text(text, encoding="utf-8")
-            (folder / path.name).replace(path)
-        return self._add(path, digest, display_name)
-
-    def _add(self, path: Path, source_hash: str, display_name: str) -> AssetLocation:
         # Relative, so the cloud assembly may be moved between synthesis and deployment.
         source = FileAssetSource(
             source_hash=source_hash,
@@ -131,6 +115,14 @@ class StackAssets:
                 raise
         self._synthesizer = _bound_synthesizer(self._stack)
         return _added(self._synthesizer, source)
+
+    def add_json(self, text: str, digest: str, display_name: str) -> AssetLocation:
+        """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
+        path = self.directory / f"{digest}.json"
+        with partial_folder(self.directory) as folder:
+            (folder / path.name).write_text(text, encoding="utf-8")
+            (folder / path.name).replace(path)
+        return self.add_file(path, digest, display_name)
 
 
 def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLocation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from triton_model_check.model_repository.cached_repository import CachedReposito
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.packing import (
     ARCHIVE_SUFFIX,
-    ArchiveIdentity,
     PackedArchive,
     find_packed,
 )
@@ -158,11 +156,6 @@ class PackedModels(LocalModels):
     def __init__(self, repository: ModelRepository, named: Path | None = None) -> None:
         super().__init__(CachedRepository(repository), named)
 
-    @property
-    def top_level(self) -> Mapping[str, tuple[str, ...]]:
-        """The models with an archive, each with the models in it."""
-        return self.cached.top_level
-
     def contents_of(self, model_name: str) -> tuple[str, ...]:
         return self.cached.contents_of(model_name)
 
@@ -170,13 +163,10 @@ class PackedModels(LocalModels):
         return self.cached.identities[model_name].digest
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
-        identity = self._known_identity(model_name)
+        # Only if it is cached, so large models that are not served are not hashed.
+        identity = self.cached.known_identities.get(model_name)
         found = None if identity is None else find_packed(identity, directory)
         return found or pack(self.repository, self.contents_of(model_name), directory, shares_files=True)
-
-    def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
-        """Return the identity if it is cached, so large models that are not served are not hashed."""
-        return self.cached.known_identities.get(model_name)
 
 
 class UploadedArchive(LocalModels):

@@ -111,7 +111,7 @@ class ModelCatalog:
     def _source_entries(self) -> Iterator[tuple[str, tuple[LocalModels | StoredModels, str]]]:
         source = self.source
         if isinstance(source, PackedModels):
-            yield from ((name, (source, name)) for name in source.top_level)
+            yield from ((name, (source, name)) for name in source.cached.top_level)
         elif isinstance(source, UploadedArchive):
             name = source.only_model("source")
             yield name, (source, name)

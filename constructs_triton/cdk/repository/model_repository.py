@@ -25,7 +25,6 @@ from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
     RepositoryCheck,
     check_source,
-    refuse_with_archive_prefix,
 )
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions
 from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
@@ -111,7 +110,7 @@ class TritonModelRepository(Construct):
         check_type("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         prefix_options = PrefixOptions(
             prefix=prefix,
-            naming=target_model_naming,
+            target_model_naming=target_model_naming,
             bucket=bucket,
             prune_after=prune_after,
             encryption_key=encryption_key,
@@ -123,7 +122,7 @@ class TritonModelRepository(Construct):
         repository_check = RepositoryCheck.on() if check is None else check
         loaded = None if source is None else load_source(source, CompositionOptions.of(calls, also_served))
         if isinstance(loaded, ArchivePrefix):
-            _refuse_options_of_created_prefix(prefix_options)
+            prefix_options.refuse_with_archive_prefix()
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
         check_regions(scope, [*prefix_options.data(), *_source_data(loaded)])
         super().__init__(scope, id)
@@ -271,16 +270,3 @@ def _source_data(loaded: LoadedModels | None) -> list[DataUnderKeys]:
     if not isinstance(loaded, StoredModels):
         return []
     return [DataUnderKeys("models", [("source", loaded.bucket.encryption_key)])]
-
-
-def _refuse_options_of_created_prefix(options: PrefixOptions) -> None:
-    """Refuse what cannot be set on a prefix that other programs fill."""
-    refuse_with_archive_prefix(
-        bucket=options.bucket,
-        prefix=options.prefix,
-        prune_after=options.prune_after,
-        encryption_key=options.encryption_key,
-        versioned=options.versioned,
-        target_model_naming=options.naming,
-        removal_policy=options.removal_policy,
-    )

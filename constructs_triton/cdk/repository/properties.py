@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
@@ -17,7 +17,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
-from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,6 @@ def _refuse_unknown(codes: frozenset[str]) -> None:
 
 
 DEFAULT_PREFIX = "models/"
-_DEFAULTS = {
-    "prefix": DEFAULT_PREFIX,
-    "target_model_naming": TargetModelNaming.CONTENT,
-    "versioned": False,
-    "removal_policy": RemovalPolicy.RETAIN,
-}
 
 
 def check_source(source: ModelSource | None) -> None:
@@ -95,15 +88,6 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
         raise InvalidValueError(
             f"target_model_naming: must be {known}, got {naming!r}; use one of them"
         ) from None
-
-
-def check_prefix(prefix: str) -> None:
-    """Check the prefix that the archives are stored under.
-
-    Raises:
-        InvalidValueError: not a string, or a prefix that SageMaker would not join with a target model.
-    """
-    check_folder_prefix("prefix", prefix)
 
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
@@ -129,13 +113,3 @@ def check_retention(prune_after: Duration | None) -> None:
             f"prune_after: must be at least 1 day, got {retention:.0f} seconds; write "
             "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
         )
-
-
-def refuse_with_archive_prefix(**given: object) -> None:
-    """Check that no property of a prefix is set that a deployment would fill."""
-    for name, value in given.items():
-        if value is not None and value != _DEFAULTS.get(name):
-            raise InvalidValueError(
-                f"{name}: not supported with ModelSource.from_archive_prefix, whose prefix other programs "
-                "fill; remove it"
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -18,8 +18,8 @@ from constructs_triton.cdk.repository.model_bucket import ModelKeys, create_buck
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
+    DEFAULT_PREFIX,
     check_bucket,
-    check_prefix,
     check_retention,
     known_naming,
 )
@@ -37,6 +37,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
+from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
 _PLAIN_NAMES = (
     'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
@@ -61,20 +62,22 @@ _MANAGE_ACTIONS = [
     "s3:PutObject",
 ]
 
+_OF_EVERY_PREFIX = ("previous_encryption_keys", "asset_encryption_key")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixOptions:
     """The properties of a repository that concern the prefix."""
 
-    prefix: str
-    naming: TargetModelNaming
-    bucket: s3.IBucket | None
-    prune_after: Duration | None
-    encryption_key: kms.IKey | None
-    previous_encryption_keys: Sequence[kms.IKey]
-    asset_encryption_key: kms.IKey | None
-    versioned: bool
-    removal_policy: RemovalPolicy
+    bucket: s3.IBucket | None = None
+    prefix: str = DEFAULT_PREFIX
+    prune_after: Duration | None = None
+    encryption_key: kms.IKey | None = None
+    versioned: bool = False
+    target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    previous_encryption_keys: Sequence[kms.IKey] = ()
+    asset_encryption_key: kms.IKey | None = None
 
     @property
     def asset_keys(self) -> list[kms.IKey]:
@@ -107,9 +110,19 @@ class PrefixOptions:
                 "removal_policy: after a failed creation, CloudFormation could not delete a bucket that "
                 "contains models already, got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
             )
-        check_prefix(self.prefix)
+        check_folder_prefix("prefix", self.prefix)
         check_retention(self.prune_after)
-        return replace(self, naming=known_naming(self.naming))
+        return replace(self, target_model_naming=known_naming(self.target_model_naming))
+
+    def refuse_with_archive_prefix(self) -> None:
+        """Check that no property is set that only a prefix that a deployment fills can have."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name not in _OF_EVERY_PREFIX and value is not None and value != each.default:
+                raise InvalidValueError(
+                    f"{each.name}: not supported with ModelSource.from_archive_prefix, whose prefix other "
+                    "programs fill; remove it"
+                )
 
 
 class ServedPrefix:
@@ -176,7 +189,7 @@ class ServedPrefix:
         if self.is_filled_by_others:
             return {}
         return {
-            name: archive_name(self._options.naming, name, loaded.content_digest(model))
+            name: archive_name(self._options.target_model_naming, name, loaded.content_digest(model))
             for name, (loaded, model) in self._catalog.entries().items()
         }
 
@@ -194,7 +207,7 @@ class ServedPrefix:
             is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
             return [name] if is_archive else archive_patterns(TargetModelNaming.PLAIN, name)
         check_target_model(name, known, self._catalog.served_with(name.removesuffix(".tar.gz")))
-        return archive_patterns(self._options.naming, name) if name in known else [name]
+        return archive_patterns(self._options.target_model_naming, name) if name in known else [name]
 
     # Its content.
 
@@ -226,7 +239,7 @@ class ServedPrefix:
                 archives[name] = (targets[name], asset)
             else:
                 stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
-        if self._options.naming is TargetModelNaming.PLAIN:
+        if self._options.target_model_naming is TargetModelNaming.PLAIN:
             warning = _PLAIN_NAMES.format(name=next(iter(targets.values())))
             Annotations.of(self._scope).add_warning_v2("constructs-triton:target-model-plain-names", warning)
         return ModelSync(

@@ -46,11 +46,8 @@ _NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
 class TrackedMetric:
     """A metric and the target at which a policy keeps it.
 
-    Args:
-        policy_id: Id of the policy.
-        metric_name: Name of the metric.
-        target_value: Target in the metric's own unit. For a utilization it is from 0 to 100 times ``units``.
-        units: Number of GPUs or vCPUs of one instance.
+    ``target_value`` is in the metric's own unit. For a utilization it is from 0 to 100 times ``units``, the
+    number of GPUs or vCPUs of one instance.
     """
 
     policy_id: str

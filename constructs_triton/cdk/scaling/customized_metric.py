@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import Stack
@@ -78,7 +77,8 @@ def _add_query(
     config = metric.to_metric_config()
     stat, expression = config.metric_stat, config.math_expression
     if expression is not None:
-        _add_queries(queries, expression.using_metrics)
+        for name, used in expression.using_metrics.items():
+            _add_query(queries, name, used)
     query = _Policy.TargetTrackingMetricDataQueryProperty(
         id=id,
         expression=None if expression is None else expression.expression,
@@ -90,11 +90,6 @@ def _add_query(
         raise InvalidValueError(
             f'metric: two metrics of the expression have the id "{id}"; rename one of them'
         )
-
-
-def _add_queries(queries: dict[str, Any], metrics: Mapping[str, cloudwatch.IMetric]) -> None:
-    for name, metric in metrics.items():
-        _add_query(queries, name, metric)
 
 
 def _metric_stat(stat: cloudwatch.MetricStatConfig) -> Any:

@@ -12,10 +12,15 @@ from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan, least_instances
+from constructs_triton.cdk.scaling.targets import (
+    CapacityPlan,
+    check_capacity,
+    check_initial,
+    check_plan,
+    least_instances,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.tokens import is_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ class EndpointVariant(VariantMetrics):
         """
         least = least_instances(is_asynchronous=self._owner.is_asynchronous)
         check_capacity(min_capacity, max_capacity, least)
-        self._check_initial_count(min_capacity, max_capacity)
+        check_initial("initial_instance_count", self._initial_instance_count, min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(
                 f'auto_scale_instance_count: variant "{self.variant_name}" scales already; '
@@ -184,16 +189,6 @@ class EndpointVariant(VariantMetrics):
 
     def _metric_variant_name(self) -> str:
         return self.variant_name
-
-    def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
-        count = self._initial_instance_count
-        if count is None or any(is_token(value) for value in (count, min_capacity, max_capacity)):
-            return
-        if not min_capacity <= count <= max_capacity:
-            raise InvalidValueError(
-                f"initial_instance_count: must be within the scaling bounds {min_capacity:g} to "
-                f"{max_capacity:g}, got {count:g}; change it, or change min_capacity or max_capacity"
-            )
 
 
 def retain_instance_counts(endpoint: sagemaker.CfnEndpoint) -> None:

@@ -44,14 +44,8 @@ def service_linked_role(scope: Construct) -> iam.IRole:
 class ScalableCapacity(Construct):
     """The instance count of a variant or the copy count of a component, with its scalable target.
 
-    Args:
-        scalable_dimension: What Application Auto Scaling changes.
-        resource_id: The variant or the component. It refers to the endpoint or the component, so the target
-            is created after it and deleted before it.
-        min_capacity: Minimum number of instances or copies.
-        max_capacity: Maximum number of instances or copies.
-        least: Limit of the minimum.
-        metric: Returns the metrics that SageMaker publishes.
+    ``resource_id`` refers to the endpoint or the component, so the target is created after it and deleted
+    before it. ``least`` is the limit of the minimum. ``metric`` returns the metrics that SageMaker publishes.
     """
 
     def __init__(

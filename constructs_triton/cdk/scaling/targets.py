@@ -69,6 +69,17 @@ def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) 
         )
 
 
+def check_initial(property: str, count: float | None, min_capacity: float, max_capacity: float) -> None:
+    """Check that a number at the first deployment is within the bounds of scaling; tokens pass."""
+    if count is None or any(is_token(each) for each in (count, min_capacity, max_capacity)):
+        return
+    if not min_capacity <= count <= max_capacity:
+        raise InvalidValueError(
+            f"{property}: must be within the scaling bounds {min_capacity:g} to {max_capacity:g}, got "
+            f"{count:g}; change it, or change min_capacity or max_capacity"
+        )
+
+
 def check_plan(plan: CapacityPlan, instance_types: Sequence[InstanceType]) -> None:
     """Check that a plan was measured on the variant's only instance type."""
     check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
