@@ -29,8 +29,11 @@ def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
     found: dict[str, tuple[Path, set[str]]] = {}
     for path in map(Path, paths):
         model = _model_of(path)
-        repository = path if model is None else _shown(model.parent, path)
-        if model is None and path.is_file() and _has_models(path.parent):
+        repository = path
+        if model is not None:
+            # As the user wrote the path: absolute, or from the working folder.
+            repository = model.parent if path.is_absolute() else Path(os.path.relpath(model.parent))
+        elif path.is_file() and any(each.has_config or each.versions for each in _folders(path.parent)):
             repository = path.parent
         _, names = found.setdefault(os.path.realpath(repository), (repository, set()))
         names.add("" if model is None else model.name)
@@ -61,18 +64,9 @@ def _is_model(folder: Path) -> bool:
     return not any(each.has_config or (each.versions and not model.has_config) for each in inner)
 
 
-def _has_models(folder: Path) -> bool:
-    return any(each.has_config or each.versions for each in _folders(folder))
-
-
 def _folders(folder: Path) -> Iterator[ModelFolder]:
     listed = ModelFolder(folder.name, folder).list()
     return (ModelFolder(name, folder / name) for name, is_folder in listed.items() if is_folder)
-
-
-def _shown(folder: Path, given: Path) -> Path:
-    """Return a folder as the user wrote the path: absolute, or from the working folder."""
-    return folder if given.is_absolute() else Path(os.path.relpath(folder))
 
 
 def of_named_models(report: Report, named: NamedModels) -> Report:

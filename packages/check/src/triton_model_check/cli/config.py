@@ -149,12 +149,9 @@ def _print_one(item: ConfigDescription) -> None:
 def print_tensors(described: ConfigDescription) -> None:
     """Print the table of inputs and outputs."""
     if described.tensors:
+        shapes = (f"[{', '.join(map(str, tensor.shape))}]" for tensor in described.tensors)
         rows = (
-            (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
-            for tensor in described.tensors
+            (tensor.direction, tensor.name, tensor.data_type, shape, tensor.notes)
+            for tensor, shape in zip(described.tensors, shapes, strict=True)
         )
         print_table(("tensor", "name", "data_type", "shape", "notes"), rows, box="SIMPLE_HEAD")
-
-
-def _shape(shape: tuple[int | str, ...]) -> str:
-    return f"[{', '.join(str(size) for size in shape)}]"

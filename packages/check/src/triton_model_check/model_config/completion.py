@@ -30,7 +30,8 @@ def complete_from_onnx(config: Any | None, file: ModelFile, name: str) -> Any:
 
 def _complete_from(completed: Any, file: ModelFile) -> None:
     _complete_batching(completed, file)
-    for field, tensors in ((completed.input, _required(file)), (completed.output, file.outputs)):
+    required = [each for each in file.inputs if not each.is_optional]
+    for field, tensors in ((completed.input, required), (completed.output, file.outputs)):
         if not field:
             for tensor in tensors:
                 _add(field.add(), tensor, completed.max_batch_size > 0)
@@ -50,10 +51,6 @@ def _prefer_full_batches(config: Any) -> None:
 def is_complete(config: Any) -> bool:
     """Return whether the backend leaves the configuration unchanged (A1)."""
     return bool((config.input or config.batch_input) and config.output)
-
-
-def _required(file: ModelFile) -> list[ModelTensor]:
-    return [each for each in file.inputs if not each.is_optional]
 
 
 def _complete_batching(config: Any, file: ModelFile) -> None:

@@ -73,7 +73,8 @@ def files_to_load(
 
 def _default_file(backend: Backend, config: Any | None) -> FileToLoad | None:
     format_and_name = _format_and_name(backend, config)
-    if format_and_name is None or (config is not None and _has_own_runtime(backend, config)):
+    is_own_runtime = config is not None and config.runtime not in ("", f"libtriton_{backend.backend}.so")
+    if format_and_name is None or is_own_runtime:
         return None
     model_format, name = format_and_name
     # Triton appends an absolute path to that of the version too (JoinPath).
@@ -82,10 +83,6 @@ def _default_file(backend: Backend, config: Any | None) -> FileToLoad | None:
     if _is_read_otherwise(model_format, place, backend.platform):
         return None
     return FileToLoad(model_format, place)
-
-
-def _has_own_runtime(backend: Backend, config: Any) -> bool:
-    return bool(config.runtime) and config.runtime != f"libtriton_{backend.backend}.so"
 
 
 def _format_and_name(backend: Backend, config: Any | None) -> tuple[ModelFormat, str] | None:

@@ -174,7 +174,7 @@ class _Module:
     def calls(self, name: str) -> list[ast.Call]:
         """Return the calls of a function or method of this name."""
         calls = (node for node in self._nodes if isinstance(node, ast.Call))
-        return [call for call in calls if _called_name(call.func) == name]
+        return [call for call in calls if _target(call.func).removeprefix(".") == name]
 
     def names(self, value: ast.expr | None) -> Iterable[str] | None:
         """Return the values that an expression can have, or ``None`` if they are not known."""
@@ -198,10 +198,6 @@ class _Module:
             else:
                 found[target] = None
         return found
-
-
-def _called_name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:

@@ -46,6 +46,7 @@ def field_names(message_name: str) -> list[str]:
         return []
 
 
+@cache
 def enum_values(enum_name: str) -> dict[int, str]:
     """Return the names of an enum's values by their numbers."""
     values = _pool().FindEnumTypeByName(f"{_PACKAGE}.{enum_name}").values
@@ -54,12 +55,7 @@ def enum_values(enum_name: str) -> dict[int, str]:
 
 def data_type_name(number: int) -> str:
     """Return the name of a ``DataType`` value such as ``TYPE_FP32``, or the number if it has no name."""
-    return _data_types().get(number, str(number))
-
-
-@cache
-def _data_types() -> dict[int, str]:
-    return enum_values("DataType")
+    return enum_values("DataType").get(number, str(number))
 
 
 @cache

@@ -103,7 +103,7 @@ def _parse_unusual(text: str) -> Any:
     from google.protobuf import text_format
 
     for start, message, hint in lenient_spellings(text):
-        raise _FaultError(_at(text, start, message, hint))
+        raise _FaultError(TextFault("text-syntax", message, hint, *line_and_column(text, start)))
     while True:
         try:
             return text_format.Parse(text, new_model_config())
@@ -251,10 +251,6 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Return the line and column of a character, counted from 1."""
     line = text.count("\n", 0, offset) + 1
     return line, offset - (text.rfind("\n", 0, offset) + 1) + 1
-
-
-def _at(text: str, offset: int, message: str, hint: str) -> TextFault:
-    return TextFault("text-syntax", message, hint, *line_and_column(text, offset))
 
 
 # --- writing ----------------------------------------------------------------------------------------------

@@ -136,7 +136,9 @@ def _nodes_to_check(model: Any) -> Iterator[Any]:
     functions = {(each.domain, each.name) for each in model.functions}
     imported = {each.domain: each.version for each in model.opset_import}
     for node in model.graph.node:
-        is_checked = node.op_type not in _NOT_CHECKED or any(map(_is_sparse, node.attribute))
+        is_checked = node.op_type not in _NOT_CHECKED or any(
+            each.type == proto.AttributeProto.SPARSE_TENSOR for each in node.attribute
+        )
         is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and is_checked
         is_function = (node.domain, node.op_type) in functions
         if not is_known or is_function:
@@ -164,10 +166,6 @@ def _with_elements(node: Any) -> Any:
                 first = proto.TensorProto(data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]])
                 sparse.indices.CopyFrom(first)
     return filled
-
-
-def _is_sparse(attribute: Any) -> bool:
-    return bool(attribute.type == proto.AttributeProto.SPARSE_TENSOR)
 
 
 def _is_elsewhere(attribute: Any) -> bool:

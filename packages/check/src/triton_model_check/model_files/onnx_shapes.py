@@ -78,7 +78,8 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
     if not _is_onnx_installed():
         return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'triton-model-check[onnx]'`")
     try:
-        content = _without_weights(message)
+        # The package reads a small file as it is faster than it can be copied.
+        content = message.content() if message.end <= _SMALL_FILE_BYTES else _skeleton(message)
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
         request = cpu_release.encode() + b"\n" + content
@@ -111,11 +112,6 @@ def _is_onnx_installed() -> bool:
 
 
 # The model without its weights.
-
-
-def _without_weights(message: MessageReader) -> bytes:
-    """Return a small file as it is, because the package reads it faster than it can be copied."""
-    return message.content() if message.end <= _SMALL_FILE_BYTES else _skeleton(message)
 
 
 def _skeleton(message: MessageReader) -> bytes:

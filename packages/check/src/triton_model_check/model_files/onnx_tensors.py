@@ -95,7 +95,8 @@ def read_tensor(message: MessageReader) -> OnnxTensor:
         elif each.number == 14:
             location = each.value
         elif each.number in _VALUE_FIELDS:
-            counts[each.number] = _added(counts.get(each.number, 0), _count(message, each))
+            known, more = counts.get(each.number, 0), _count(message, each)
+            counts[each.number] = None if known is None or more is None else known + more
     field = _DATA_FIELDS.get(data_type)
     values = None if field is None else counts.get(field, 0)
     tensor = OnnxTensor(name, data_type, elements, raw_bytes, values=values)
@@ -115,10 +116,6 @@ def _count(message: MessageReader, field: Field) -> int | None:
     return len(message.raw(field).translate(None, _CONTINUED))
 
 
-def _added(count: int | None, more: int | None) -> int | None:
-    return None if count is None or more is None else count + more
-
-
 def _multiplied(elements: int | None, dim: int) -> int | None:
     if elements is None:
         return None
@@ -127,18 +124,15 @@ def _multiplied(elements: int | None, dim: int) -> int | None:
 
 def _external(tensor: OnnxTensor, entries: Mapping[str, str]) -> ExternalData:
     length = entries.get("length")
+    unknown = [key for key in entries if key not in _KNOWN_ENTRIES and not key.startswith("prepacked")]
     return ExternalData(
         tensor.name,
         entries.get("location", ""),
         _number(entries.get("offset", "0"), None),
         None if length is None else _number(length, -1),
         tensor.size,
-        next((key for key, value in entries.items() if not value or not _is_known(key)), ""),
+        next((key for key, value in entries.items() if not value or key in unknown), ""),
     )
-
-
-def _is_known(entry: str) -> bool:
-    return entry in _KNOWN_ENTRIES or entry.startswith("prepacked")
 
 
 def _number(text: str, otherwise: int | None) -> int | None:

@@ -97,7 +97,8 @@ class _Reading:
             if self.outline is not None:
                 (self.outline / name).mkdir(parents=True, exist_ok=True)
         else:
-            self.members[name] = Member(name, fold_mode(name, member.mode), member.name, _state(member))
+            state = FileState(device=0, inode=0, size=member.size, mtime_ns=0, ctime_ns=0)
+            self.members[name] = Member(name, fold_mode(name, member.mode), member.name, state)
             outline = None if self.outline is None else self.outline / name
             self.digests[name] = _digest(member, outline, self.outline_bytes)
 
@@ -109,7 +110,10 @@ class _Reading:
         """Report everything at the root that is not a model directory."""
         for name, member in self.members.items():
             if "/" not in name and not member.is_directory:
-                self._report(self._stray_file(name))
+                self._report(
+                    f"{self.path}: member {name!r} is at the archive's root, outside a model directory; "
+                    "put only model directories at the archive's root"
+                )
         models = {match[1] for match in map(_MODEL_PART.fullmatch, self.members) if match}
         for name in self._roots():
             if name not in models:
@@ -119,12 +123,6 @@ class _Reading:
                 )
         if not self._roots() and not self.problems:
             self.problems.append(f"{self.path}: contains no model directory; put one at the archive's root")
-
-    def _stray_file(self, name: str) -> str:
-        return (
-            f"{self.path}: member {name!r} is at the archive's root, outside a model directory; "
-            "put only model directories at the archive's root"
-        )
 
     def _roots(self) -> list[str]:
         roots = {name.split("/")[0] for name in self.members}
@@ -139,10 +137,6 @@ class _Reading:
             size_bytes=self.path.stat().st_size,
             unpacked_size_bytes=sum(member.size for member in members),
         )
-
-
-def _state(member: ArchiveMember) -> FileState:
-    return FileState(device=0, inode=0, size=member.size, mtime_ns=0, ctime_ns=0)
 
 
 def _digest(member: ArchiveMember, outline: Path | None, outline_bytes: int) -> ContentDigest:

@@ -131,8 +131,8 @@ class LeftOut:
         parent, _, name = path.rstrip("/").rpartition("/")
         if "/" in parent and self(f"{parent}/"):
             return True
-        beside = (f"{name[:-1]}",) if name.endswith(".pyc") and self._has(f"{parent}/{name[:-1]}") else ()
-        return self._within(parent).leaves_out(path, beside)
+        has_source = name.endswith(".pyc") and (self._repository / parent / name[:-1]).is_file()
+        return self._within(parent).leaves_out(path, (name[:-1],) if has_source else ())
 
     def _within(self, folder: str) -> IgnoreRules:
         if folder not in self._rules:
@@ -148,9 +148,6 @@ class LeftOut:
             return IgnoreRules.from_directory(self._repository)
         own = f"{self._repository}/{folder}/{IGNORE_FILE}"
         return above.below(Path(own), folder) if os.path.lexists(own) else above
-
-    def _has(self, path: str) -> bool:
-        return (self._repository / path).is_file()
 
 
 def _read_lines(path: Path) -> tuple[str, ...]:

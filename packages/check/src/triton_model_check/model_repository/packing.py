@@ -241,12 +241,11 @@ def _check_names(repository: ModelRepository, model_names: Collection[str], arch
             raise InvalidValueError(
                 f"model_names: must be models of {repository.path}, got {name!r}; it contains {known}"
             )
-    if archive_name is not None and not _is_archive_name(archive_name):
+    if archive_name is None:
+        return
+    stem = archive_name.removesuffix(ARCHIVE_SUFFIX)
+    if stem in ("", archive_name) or Path(archive_name).name != archive_name:
         raise InvalidValueError(
             f"archive_name: must be a file name ending in {ARCHIVE_SUFFIX}, got {archive_name!r}; "
             f"add {ARCHIVE_SUFFIX}, which SageMaker requires"
         )
-
-
-def _is_archive_name(name: str) -> bool:
-    return name.endswith(ARCHIVE_SUFFIX) and name != ARCHIVE_SUFFIX and Path(name).name == name

@@ -104,10 +104,7 @@ def _line(text: str, keys: Sequence[str]) -> int:
     found = 0
     for key in keys:
         written = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?(?![\w-])""")
-        places = (number for number in range(found, len(lines)) if _names(lines[number], written))
+        rest = ((number, lines[number]) for number in range(found, len(lines)))
+        places = (number for number, line in rest if line.lstrip()[:1] != "#" and written.search(line))
         found = next(places, found)
     return found + 1
-
-
-def _names(line: str, written: re.Pattern[str]) -> bool:
-    return not line.lstrip().startswith("#") and written.search(line) is not None

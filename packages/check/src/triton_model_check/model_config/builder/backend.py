@@ -33,7 +33,9 @@ class Backend:
                     f"{type(self).__name__}.{item.name}: is required, got None; pass a value"
                 )
             if value is not None and not _fits(value, hints[item.name]):
-                allowed = " or ".join(_readable(kind) for kind in _kinds(hints[item.name]))
+                kinds = _kinds(hints[item.name])
+                names = (kind.__name__ if isinstance(kind, type) else repr(kind) for kind in kinds)
+                allowed = " or ".join(names)
                 raise InvalidValueError(
                     f"{type(self).__name__}.{item.name}: invalid value, got {value!r}; pass {allowed}"
                 )
@@ -86,10 +88,6 @@ def _fits(value: Any, hint: Any) -> bool:
         elif isinstance(value, kind) or (kind is float and isinstance(value, int)):
             return True
     return False
-
-
-def _readable(kind: Any) -> str:
-    return kind.__name__ if isinstance(kind, type) else repr(kind)
 
 
 def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:

@@ -121,21 +121,17 @@ def _completed(derivation: Derivation) -> Any:
 def _merge(derivation: Derivation, side: str, completed: Any) -> None:
     """Replace what the file says about a tensor by what the user has written about it."""
     tensors = {tensor.name: tensor for tensor in getattr(completed, side)}
+    names = [each.name for each in getattr(derivation.file, f"{side}s")]
     for written in getattr(derivation.message, side):
         if written.name in tensors:
             _replace(tensors[written.name], written)
-        elif _is_known(derivation.file, side, written.name):
+        elif written.name in names:
             getattr(completed, side).add().CopyFrom(written)
         else:
-            names = [each.name for each in getattr(derivation.file, f"{side}s")]
             hint = did_you_mean(written.name, names, f"its {side}s are {quoted(names)}")
             raise InvalidValueError(
                 f'{derivation.file.path}: the model has no {side} of that name, got "{written.name}"; {hint}'
             )
-
-
-def _is_known(file: ModelFile, side: str, name: str) -> bool:
-    return any(each.name == name for each in getattr(file, f"{side}s"))
 
 
 def _replace(tensor: Any, written: Any) -> None:

@@ -104,7 +104,9 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
-        if step_model is None or step_model.completes_tensors or _has_no_readable_config(step_model):
+        if step_model is None or step_model.completes_tensors:
+            continue
+        if step_model.config is None and step_model.folder.has_config:  # it cannot be read
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
             names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
@@ -115,10 +117,6 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                     hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
                     place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
                     yield Problem(message, place, hint, fix=fix)
-
-
-def _has_no_readable_config(model: ModelUnderCheck) -> bool:
-    return model.config is None and model.folder.has_config
 
 
 @ensemble_rule(
