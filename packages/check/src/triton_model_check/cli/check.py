@@ -57,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
     """Check and print; return 1 if there are errors, else 0.
 
-    Args:
-        arguments: Those of the command.
-        ask_server: Loads the models of a folder in a server. Default: no server is asked.
+    ``ask_server`` loads the models of a folder in a server. By default no server is asked.
     """
     named = _repositories(arguments)
     if arguments.diff:

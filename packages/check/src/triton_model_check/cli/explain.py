@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, others: Mapping[str, Entry] | None = None) -> int:
     """Print what is known about a code or a group.
 
-    Args:
-        arguments: Those of the command.
-        others: What other packages know about their codes. Default: only the checks are known.
+    ``others`` is what other packages know about their codes. By default only the checks are known.
 
     Raises:
         InvalidValueError: no code and no group has this name.

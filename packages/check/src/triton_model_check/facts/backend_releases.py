@@ -92,10 +92,8 @@ def _number(release: str) -> tuple[int, ...]:
 def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int, int]) -> str:
     """Return what the release reads in place of a file, or ``""`` if it reads the file or may do so.
 
-    Args:
-        image_version: Version of the Triton image.
-        model_type: ``"xgboost_json"`` or ``"xgboost_ubj"``.
-        xgboost: Major and minor version of the XGBoost that wrote the file.
+    ``model_type`` is ``"xgboost_json"`` or ``"xgboost_ubj"``, and ``xgboost`` the major and minor version of
+    the XGBoost that wrote the file.
 
     Raises:
         InvalidValueError: the image version is not ``YY.MM``.

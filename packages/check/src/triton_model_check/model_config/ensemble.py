@@ -19,14 +19,9 @@ __all__ = ["EnsembleGraph"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an ensemble.
+    """One step of an ensemble, at its position in the configuration from 0.
 
-    Args:
-        index: Position in the configuration, from 0.
-        model_name: Name of the model.
-        model_version: Version to run; -1 is the newest.
-        input_map: Tensor of the ensemble by input of the model.
-        output_map: Tensor of the ensemble by output of the model.
+    Version -1 is the newest. The maps have the ensemble's tensor by input and by output of the model.
     """
 
     index: int

@@ -26,12 +26,8 @@ _MODEL_PART = re.compile(r"([^/]+)/(?:config\.pbtxt|\d+(?:/.*)?)", re.DOTALL)
 class InspectedArchive:
     """The content of a ``.tar.gz``.
 
-    Args:
-        path: Path of the file.
-        digest: The digest that ``pack`` gives for this content.
-        models: Directories at its root, sorted.
-        size_bytes: Size of the file.
-        unpacked_size_bytes: Sum of the sizes of its members.
+    ``digest`` is the one that ``pack`` gives for this content. ``models`` are the directories at its root,
+    sorted. ``unpacked_size_bytes`` is the sum of the sizes of its members.
     """
 
     path: Path

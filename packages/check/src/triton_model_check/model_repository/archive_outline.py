@@ -17,7 +17,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.errors import ArchiveError, explained
 from constructs_triton_core.untrusted.cache_contract import (
     SMALL_BYTES,
     Seal,
@@ -96,14 +96,11 @@ def _put_in_place(draft: Path, folder: Path, path: Path) -> None:
 
 def _key(path: Path) -> str | None:
     """Return what identifies the content; ``None`` if the archive was written seconds ago."""
-    try:
+    with explained(path, "cannot be read", "give the path of a .tar.gz", ArchiveError):
         state = FileState.of(path.stat())
         if state.size > SMALL_BYTES and not is_settled(state.mtime_ns, time.time_ns()):
             return None
         content = sha256_of(path) if state.size <= SMALL_BYTES else str(tuple(state))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ArchiveError(f"{path}: cannot be read ({reason}); give the path of a .tar.gz") from error
     return blake3(f"{path.resolve()} {content}".encode("utf-8", "surrogateescape")).hexdigest(16)
 
 

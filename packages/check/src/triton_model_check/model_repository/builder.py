@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError, explained
 from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.builder.checking import ModelInMemory
@@ -120,18 +120,13 @@ class ModelRepositoryBuilder:
         """
         target = Path(directory)
         self._check_target(target, overwrite)
-        try:
+        with explained(target, "cannot be written", "choose a folder that you may write"):
             target.parent.mkdir(parents=True, exist_ok=True)
             with partial_folder(target.parent) as scratch:
                 draft = scratch / "repository"
                 self._write(draft)
                 self._check(draft, target)
                 _put_in_place(draft, target, scratch / "replaced")
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InvalidValueError(
-                f"{target}: cannot be written ({reason}); choose a folder that you may write"
-            ) from error
         return ModelRepository.from_directory(target)
 
     def _check(self, draft: Path, target: Path) -> None:

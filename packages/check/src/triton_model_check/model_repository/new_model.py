@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.errors import InvalidValueError, RepositoryError, explained
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
@@ -44,18 +44,16 @@ class NewModel:
         target = repository / self.name
         if os.path.lexists(target):
             raise InvalidValueError(f"{target}: already exists; choose another name, or delete the folder")
-        try:
-            with _created(repository), partial_folder(repository) as draft:
-                remove_abandoned(repository)
-                self.fill(draft, _copy)
-                if check:
-                    _check(draft, target)
-                (draft / self.name).rename(target)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InvalidValueError(
-                f"{target}: cannot be written ({reason}); choose a folder that you may write"
-            ) from error
+        with (
+            explained(target, "cannot be written", "choose a folder that you may write"),
+            _created(repository),
+            partial_folder(repository) as draft,
+        ):
+            remove_abandoned(repository)
+            self.fill(draft, _copy)
+            if check:
+                _check(draft, target)
+            (draft / self.name).rename(target)
         return target
 
     def fill(self, repository: Path, place: Callable[[Path, Path], None]) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.errors import ArchiveError, explained
 from constructs_triton_core.untrusted.cache_contract import DRAFT_PREFIX
 
 __all__ = ["output_folder", "partial_folder", "remove_abandoned", "scratch_directory"]
@@ -49,16 +49,11 @@ def output_folder(directory: Path, problem: str) -> Iterator[None]:
     Raises:
         ArchiveError: the folder or something in it cannot be written. The message has the problem.
     """
-    try:
+    fix = "choose a folder that you may write, on a disk with enough space"
+    with explained(directory, problem, fix, ArchiveError):
         directory.mkdir(parents=True, exist_ok=True)
         remove_abandoned(directory)
         yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ArchiveError(
-            f"{directory}: {problem} ({reason}); "
-            "choose a folder that you may write, on a disk with enough space"
-        ) from error
 
 
 def remove_abandoned(directory: Path) -> None:

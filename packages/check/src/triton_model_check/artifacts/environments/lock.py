@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError, explained
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
@@ -93,15 +93,10 @@ class EnvironmentLock:
         Raises:
             InvalidValueError: the folder cannot be written.
         """
-        try:
-            with partial_folder(path.parent) as folder:
-                (folder / path.name).write_text(self.text, encoding="utf-8", newline="\n")
-                (folder / path.name).replace(path)
-        except OSError as error:
-            raise InvalidValueError(
-                f"{path}: the lock file cannot be written ({(error.strerror or str(error)).lower()}); "
-                "allow to write the folder of the requirements"
-            ) from error
+        fix = "allow to write the folder of the requirements"
+        with explained(path, "the lock file cannot be written", fix), partial_folder(path.parent) as folder:
+            (folder / path.name).write_text(self.text, encoding="utf-8", newline="\n")
+            (folder / path.name).replace(path)
 
 
 def lock_path(requirements: Path, target: EnvironmentTarget) -> Path:
@@ -138,14 +133,11 @@ def read_lock_file(path: Path) -> EnvironmentLock | None:
     Raises:
         InvalidValueError: it cannot be read, or was not written by ``constructs-triton env build``.
     """
-    try:
-        return read_lock(read_regular(path), str(path))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InvalidValueError(
-            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); change its permissions"
-        ) from error
+    with explained(path, "cannot be read", "change its permissions"):
+        try:
+            return read_lock(read_regular(path), str(path))
+        except FileNotFoundError:
+            return None
 
 
 def _is_header(header: Any) -> bool:

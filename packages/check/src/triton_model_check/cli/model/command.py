@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.errors import InvalidValueError, explained
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from triton_model_check.cli.config import described_folder, print_tensors
@@ -146,14 +146,9 @@ def _python_model(arguments: argparse.Namespace) -> _Plan:
 
 
 def _code(path: Path) -> bytes:
-    try:
+    fix = f"pass the path of your model.py, or write --backend python {path.stem} for a first one"
+    with explained(path, "cannot be read", fix):
         return path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InvalidValueError(
-            f"{path}: cannot be read ({reason}); pass the path of your model.py, or write --backend python "
-            f"{path.stem} for a first one"
-        ) from error
 
 
 def _ensemble(arguments: argparse.Namespace) -> _Plan:
