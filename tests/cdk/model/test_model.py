@@ -126,7 +126,7 @@ def test_types_that_only_endpoints_have_are_reported(
 
 def test_batch_types_and_drivers_are_those_of_the_service_model() -> None:
     """The instance types are those of botocore, which also names each driver."""
-    shapes = botocore.session.get_session().get_service_model("sagemaker")
+    shapes: Any = botocore.session.get_session().get_service_model("sagemaker")
     facts = load("batch_transform")
     assert facts["instance_types"] == shapes.shape_for("TransformInstanceType").enum
     described = shapes.shape_for("TransformResources").members["TransformAmiVersion"].documentation
