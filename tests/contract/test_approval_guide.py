@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from cdk_apps import flat, only, resources, statement_list
 from guide_apps import programs_of, templates_of
 from programs import PROJECT
