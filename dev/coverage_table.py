@@ -16,6 +16,7 @@ __all__ = ["LEFT_OUT", "NOT_YET", "TYPED", "LeftOut"]
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
 _PREFIX = "`compression_type`, `ModelSource.from_s3_prefix`"
 _DEPLOYMENT = "`deployment=Deployment.{}`"
+_SCALE_IN = "`TritonComponentEndpoint(scale_in_{})`"
 _TAGS = "`cdk.Tags.of(endpoint).add(...)`"
 
 TYPED: dict[str, dict[str, str]] = {
@@ -64,6 +65,10 @@ TYPED: dict[str, dict[str, str]] = {
         "DataCaptureConfigProperty.capture_options": CAPTURE.format("capture_modes"),
         "DataCaptureConfigProperty.destination_s3_uri": CAPTURE.format("bucket, prefix"),
         "DataCaptureConfigProperty.kms_key_id": CAPTURE.format("encryption_key"),
+        "ManagedInstanceScalingProperty.scale_in_policy": _SCALE_IN.format("strategy"),
+        "ScaleInPolicyProperty.strategy": _SCALE_IN.format("strategy"),
+        "ScaleInPolicyProperty.cooldown_in_minutes": _SCALE_IN.format("cooldown"),
+        "ScaleInPolicyProperty.maximum_step_size": _SCALE_IN.format("maximum_step_size"),
         "ManagedInstanceScalingProperty.status": "always enabled on `TritonComponentEndpoint`",
         "InstancePoolProperty.instance_type": "`instance_pools=[InstancePool(instance_type)]`",
         "InstancePoolProperty.model_name_override": "`InstancePool(model_repository, model)`",
@@ -120,7 +125,6 @@ _PRIVATE = "for images in a private registry of a VPC; Triton's images are in EC
 _HUB = "for JumpStart's hubs and gated models; a repository has your own models"
 _CLARIFY = "Clarify explains tables and text in CSV or JSON Lines, which Triton does not support"
 _NAME = "never set, because nearly every change replaces the resource, which a fixed name would prevent"
-_SCALE_IN = "SageMaker's default releases idle instances after 20 minutes"
 _VARIANT = "ProductionVariants.0."
 _CONTAINER = "PrimaryContainer."
 
@@ -170,10 +174,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",
         ),
-        "ManagedInstanceScalingProperty.scale_in_policy": LeftOut(
-            _SCALE_IN, _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"
-        ),
-        "ScaleInPolicyProperty": LeftOut(_SCALE_IN, _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"),
         "ServerlessConfigProperty": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",

@@ -24,6 +24,7 @@ from constructs_triton_core.facts import instance_types, limits
 from constructs_triton_functions import PYTHON_VERSION
 from triton_model_check.facts import images
 from triton_model_check.facts.inference_ami import inference_ami_names
+from triton_model_check.facts.published import load
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-facts"
@@ -111,6 +112,8 @@ def _names(figures: dict[str, Any]) -> Iterator[str]:
     yield from _sets("botocore instance types", types, _enum(shapes, "ProductionVariantInstanceType"))
     yield from _sets("cfn-lint instance types", types, set(cfn["instance_types"]))
     yield from _sets("botocore inference AMIs", amis, _enum(shapes, "ProductionVariantInferenceAmiVersion"))
+    batch = set(load("batch_transform")["instance_types"])
+    yield from _sets("batch transform types", batch, _enum(shapes, "TransformInstanceType"))
     yield from _sets("cfn-lint inference AMIs", amis, set(cfn["inference_amis"]))
 
 

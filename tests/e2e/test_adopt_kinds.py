@@ -183,7 +183,12 @@ def components(notebook: Notebook) -> None:
             "ModelName": None,
             "InitialVariantWeight": None,
             "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
-            "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 3},
+            "ManagedInstanceScaling": {
+                "Status": "ENABLED",
+                "MinInstanceCount": 1,
+                "MaxInstanceCount": 3,
+                "ScaleInPolicy": {"Strategy": "CONSOLIDATION", "CooldownInMinutes": 5, "MaximumStepSize": 2},
+            },
         },
         ExecutionRoleArn=ROLE_ARN,
     )

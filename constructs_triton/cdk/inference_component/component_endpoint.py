@@ -27,6 +27,8 @@ from constructs_triton.cdk.inference_component.component_host import CreatedHost
 from constructs_triton.cdk.inference_component.endpoint_properties import (
     ComponentEndpointOptions,
     checked_endpoint_options,
+    scale_in_findings,
+    scale_in_policy,
 )
 from constructs_triton.cdk.inference_component.fleet_warnings import FleetWarnings, region_warnings
 from constructs_triton.cdk.inference_component.imported import ImportedComponentEndpoint
@@ -70,6 +72,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         check_account(scope, checked["role"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
+        findings += scale_in_findings(checked)
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
         self._options = checked
@@ -190,6 +193,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
                 status="ENABLED",
                 min_instance_count=options["min_instance_count"],
                 max_instance_count=options["max_instance_count"],
+                scale_in_policy=scale_in_policy(options),
             ),
             routing_config=self._routing(),
         )

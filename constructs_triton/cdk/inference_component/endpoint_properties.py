@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Required, cast
 
-from aws_cdk import Size
+from aws_cdk import Duration, Size
+from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
 from constructs_triton.cdk.options.host_options import (
@@ -16,16 +18,21 @@ from constructs_triton.cdk.options.host_options import (
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.validation.limit_checks import check_spelling
+from constructs_triton.cdk.validation.limit_checks import check_spelling, whole
 from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton_core.declared_values import DERIVED, Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.inference_ami import InferenceAmi
 
 ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"]
+_ScaleInPolicy = sagemaker.CfnEndpointConfig.ScaleInPolicyProperty
 _STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
+# botocore sagemaker service model: ManagedInstanceScalingCooldownInMinutes, ...MaximumStepSize.
+_COOLDOWN, _STEP_SIZE = limits.RangeLimit(5, 1440, "minutes"), limits.RangeLimit(1, 100, "instances")
 
 
 class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, total=False):
@@ -74,6 +81,30 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
             "The container image of components that do not set their own.",
             default_text="``TritonImage.dlc()``",
             example='TritonImage.dlc("26.05")',
+        ),
+    ]
+    scale_in_strategy: Annotated[
+        Literal["IDLE_RELEASE", "CONSOLIDATION"] | None,
+        Value(
+            "How SageMaker removes instances: ``IDLE_RELEASE`` removes those without copies, and "
+            "``CONSOLIDATION`` also moves copies onto fewer instances.",
+            default_text="SageMaker's",
+        ),
+    ]
+    scale_in_cooldown: Annotated[
+        Duration | None,
+        Value(
+            "How long after the last operation of the endpoint ``CONSOLIDATION`` begins: 5 minutes to a day.",
+            default_text="SageMaker's, 20 minutes",
+            example="Duration.minutes(20)",
+        ),
+    ]
+    scale_in_maximum_step_size: Annotated[
+        float | None,
+        Value(
+            "How many instances ``CONSOLIDATION`` removes at a time, at most 100.",
+            default_text="SageMaker's, 1",
+            limit=_STEP_SIZE,
         ),
     ]
     inference_ami_version: Annotated[
@@ -146,6 +177,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     _check_counts(options)
     _check_volume(options)
     _check_prefix(options)
+    scale_in_policy(options)
     return options
 
 
@@ -170,6 +202,7 @@ def _check_counts(options: ComponentEndpointOptions) -> None:
         ("min_instance_count", least),
         ("max_instance_count", most),
         ("initial_instance_count", initial),
+        ("scale_in_maximum_step_size", options["scale_in_maximum_step_size"] or 1),
     ):
         if not is_token(value) and value != int(value):
             raise InvalidValueError(f"{name}: must be a whole number of instances, got {value:g}; round it")
@@ -208,6 +241,40 @@ def _check_prefix(options: ComponentEndpointOptions) -> None:
                 f'{name}: only for routing_strategy="PREFIX_AWARE", got {value:g}; remove it, or set '
                 "the strategy"
             )
+
+
+def scale_in_policy(options: ComponentEndpointOptions) -> _ScaleInPolicy | None:
+    """Return the property of the production variant.
+
+    Raises:
+        InvalidValueError: a value is out of range, or has no strategy.
+    """
+    strategy, cooldown = options["scale_in_strategy"], options["scale_in_cooldown"]
+    step_size, minutes = options["scale_in_maximum_step_size"], None
+    check_spelling("scale_in_strategy", strategy, ("IDLE_RELEASE", "CONSOLIDATION"))
+    if cooldown is not None:
+        minutes = cooldown.to_minutes(integral=False)
+        check_range("scale_in_cooldown", minutes, _COOLDOWN)
+        whole("scale_in_cooldown", minutes, "minutes", "Duration.minutes")
+    if strategy is not None:
+        return _ScaleInPolicy(strategy=strategy, cooldown_in_minutes=minutes, maximum_step_size=step_size)
+    if (minutes or step_size) is not None:
+        raise InvalidValueError('scale_in_strategy: is required with the others; set it to "CONSOLIDATION"')
+    return None
+
+
+def scale_in_findings(options: ComponentEndpointOptions) -> Iterator[Finding]:
+    """Yield a warning if a property of scaling in is only for another strategy."""
+    others = (options["scale_in_cooldown"], options["scale_in_maximum_step_size"])
+    if options["scale_in_strategy"] == "IDLE_RELEASE" and others != (None, None):
+        yield Finding(
+            "scale-in-policy-unused",
+            Severity.WARNING,
+            "scale_in_strategy",
+            "AWS describes the cooldown and the step size for CONSOLIDATION only, got IDLE_RELEASE",
+            'set scale_in_strategy="CONSOLIDATION", or remove the two',
+            source="API reference: ProductionVariantManagedInstanceScalingScaleInPolicy",
+        )
 
 
 def _check_volume(options: ComponentEndpointOptions) -> None:

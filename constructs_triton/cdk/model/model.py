@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jsii
 from aws_cdk import aws_ec2 as ec2
@@ -23,6 +23,7 @@ from constructs_triton.cdk.inference_component.component_pools import component_
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.inference_ami import cuda_major_of_image
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
@@ -34,6 +35,9 @@ from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.declared_values import with_defaults
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.images import published_versions
+from triton_model_check.facts.published import load
 
 
 @jsii.implements(iam.IGrantable)
@@ -47,7 +51,8 @@ class TritonModel(Construct):
     ``model_repository``
         The repository that contains the model.
     ``instance_type``
-        Type of the job's instances, which the models are checked for.
+        Type of the job's instances, which the models are checked for. A warning says if batch transform does
+        not have the type, or has no driver for the CUDA of the image.
     ``model``
         The name of the model. Default: the only model that is not just a step of an ensemble.
     ``ensemble``
@@ -110,9 +115,11 @@ class TritonModel(Construct):
             instance_type,
             image=image,
             environment=environment,
+            inference_ami_version=None,  # only endpoints have one
             enable_network_isolation=enable_network_isolation,
         )
         findings = [*container.findings, *check_network(host)]
+        findings += _machine_findings(instance_type, container.image.triton_version)
         super().__init__(scope, id)
         mark_as_own(self)
         location = models.bind(self)
@@ -167,11 +174,42 @@ class TritonModel(Construct):
         return self._connections
 
 
+_ONLY_ENDPOINTS = "acknowledge this if only endpoints use the model"
 _UNCOMPRESSED = Finding(
     "batch-transform-uncompressed",
     Severity.WARNING,
     "compression_type",
     "SageMaker's batch transform refuses this model, because it has ModelDataSource (uncompressed files)",
-    "serve the models from an archive for batch jobs, or acknowledge this if only endpoints use the model",
+    f"serve the models from an archive for batch jobs, or {_ONLY_ENDPOINTS}",
     source="sagemaker-python-sdk issues #4777 and #5160",
 )
+_SOURCE = "packages/check/src/triton_model_check/facts/batch_transform.json"
+
+
+def _machine_findings(instance_type: InstanceType, image_version: str | None) -> Iterator[Finding]:
+    """Yield warnings about what batch transform lacks: the instance type, and a driver for the image."""
+    facts = load("batch_transform")
+    if instance_type.is_known and instance_type.name not in facts["instance_types"]:
+        yield Finding(
+            "batch-transform-instance-type",
+            Severity.WARNING,
+            "instance_type",
+            f'batch transform does not have this type, got "{instance_type}"',
+            f"use another type, such as ml.g5.xlarge, or {_ONLY_ENDPOINTS}",
+            source=_SOURCE,
+        )
+    elif instance_type.has_gpu and image_version is not None and not is_token(image_version):
+        ami, row = max(facts["amis"].items(), key=lambda item: float(item[1]["driver"]))
+        newest, needed = int(row["cuda"].partition(".")[0]), cuda_major_of_image(image_version)
+        if needed > newest:
+            older = next(each for each in published_versions() if cuda_major_of_image(each) <= newest)
+            yield Finding(
+                "batch-transform-driver",
+                Severity.WARNING,
+                "image",
+                f"batch transform has no driver for CUDA {needed}, which is in image {image_version}; the "
+                f"newest one is {row['driver']}, for CUDA {row['cuda']}",
+                f'use TritonImage.dlc("{older}") with TransformAmiVersion "{ami}" in the job, or an '
+                f"asynchronous endpoint, or {_ONLY_ENDPOINTS}",
+                source=_SOURCE,
+            )

@@ -46,7 +46,7 @@ def cuda_mismatch(version: str | None, image: str | None, instance_type: Instanc
     """
     if version is None or image is None or is_token(image) or instance_type.has_gpu is False:
         return None
-    ami, needed = InferenceAmi.of(version), _cuda_major_of_image(image)
+    ami, needed = InferenceAmi.of(version), cuda_major_of_image(image)
     if ami.cuda is None or needed not in (12, 13) or _cuda_major(ami) == needed:
         return None
     right = ami_of_cuda(f"{needed}.0")
@@ -80,8 +80,8 @@ def is_same_cuda(ami: InferenceAmi, other: str | None) -> bool:
     )
 
 
-def _cuda_major_of_image(version: str) -> int:
-    """The major version of CUDA in a Triton release, by what its default AMI is."""
+def cuda_major_of_image(version: str) -> int:
+    """Return the major version of CUDA in a Triton release."""
     known = image_version(version).cuda
     if known is not None:
         return int(known.partition(".")[0])

@@ -31,7 +31,7 @@ def whole_seconds(property: str, duration: Duration) -> float:
     Raises:
         InvalidValueError: it is not a whole number of seconds, which the CDK's own error does not locate.
     """
-    return _whole(property, duration.to_seconds(integral=False), "seconds", "Duration.seconds")
+    return whole(property, duration.to_seconds(integral=False), "seconds", "Duration.seconds")
 
 
 def whole_gibibytes(property: str, size: Size) -> float:
@@ -40,10 +40,11 @@ def whole_gibibytes(property: str, size: Size) -> float:
     Raises:
         InvalidValueError: it is not a whole number of GiB, which the CDK's own error does not locate.
     """
-    return _whole(property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes")
+    return whole(property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes")
 
 
-def _whole(property: str, value: float, unit: str, function: str) -> float:
+def whole(property: str, value: float, unit: str, function: str) -> float:
+    """Return a number of units if it is a whole one, or raise an error with a call of ``function``."""
     if value != int(value):
         raise InvalidValueError(
             f"{property}: must be a whole number of {unit}, got {plain_number(value)}; "

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import botocore.session
 import pytest
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -19,11 +20,13 @@ from cdk_apps import (
     resources,
     statements,
     synthesize,
+    warnings,
     write_repository,
 )
 
-from constructs_triton import CompressionType, InstanceType, TritonModel
+from constructs_triton import CompressionType, InstanceType, TritonImage, TritonModel
 from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.facts.published import load
 
 CPU = InstanceType.of("ml.c5.xlarge")
 
@@ -67,6 +70,69 @@ def test_uncompressed_models_are_reported(stack: cdk.Stack, tmp_path: Path) -> N
         "*", Match.string_like_regexp("batch transform refuses")
     )
     assert len(found) == 1
+
+
+def _machine(stack: cdk.Stack, tmp_path: Path, name: str, image: TritonImage | None = None) -> str:
+    """What is said about the machine of the job."""
+    add(stack, tmp_path, model="other", instance_type=InstanceType.of(name), image=image)
+    return " ".join(each for each in warnings(stack) if "batch transform" in each)
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [
+        ("ml.g5.xlarge", None),
+        ("ml.g6e.xlarge", TritonImage.dlc("25.09")),
+        ("ml.g4dn.xlarge", TritonImage.from_registry("own:1", triton_version="26.02")),
+    ],
+)
+def test_image_without_a_driver_is_reported(
+    stack: cdk.Stack, tmp_path: Path, name: str, image: TritonImage | None
+) -> None:
+    """Batch transform has drivers for CUDA 12, so an image with CUDA 13 on a GPU has a warning."""
+    found = _machine(stack, tmp_path, name, image)
+    assert "CUDA 13" in found
+    assert 'TritonImage.dlc("25.04") with TransformAmiVersion "al2-ami-sagemaker-batch-gpu-535"' in found
+    assert found.endswith("[ack: constructs-triton:batch-transform-driver]")
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [
+        ("ml.g5.xlarge", TritonImage.dlc("25.04")),  # what the warning says
+        ("ml.c5.xlarge", None),
+        ("ml.g5.xlarge", TritonImage.from_registry("own:1")),
+        ("ml.g5.xlarge", TritonImage.from_registry("own:1", triton_version="24.05")),
+        (cdk.Aws.REGION, None),
+    ],
+)
+def test_no_warning_where_the_driver_is_right_or_not_known(
+    stack: cdk.Stack, tmp_path: Path, name: str, image: TritonImage | None
+) -> None:
+    """CUDA 12, CPUs, your own image of no known release and a token have no warning about the machine."""
+    assert _machine(stack, tmp_path, name, image) == ""
+    assert not any("inference_ami" in each for each in warnings(stack))
+
+
+@pytest.mark.parametrize(("name", "is_reported"), [("ml.p4d.24xlarge", True), ("ml.g77.xlarge", False)])
+def test_types_that_only_endpoints_have_are_reported(
+    stack: cdk.Stack, tmp_path: Path, name: str, is_reported: bool
+) -> None:
+    """A known type that batch transform lacks has one warning, and a type newer than the library none."""
+    found = _machine(stack, tmp_path, name, TritonImage.dlc("24.05"))
+    assert ("batch transform does not have this type" in found) == is_reported
+    assert found.count("[ack:") == is_reported
+
+
+def test_batch_types_and_drivers_are_those_of_the_service_model() -> None:
+    """The instance types are those of botocore, which also names each driver."""
+    shapes: Any = botocore.session.get_session().get_service_model("sagemaker")
+    facts = load("batch_transform")
+    assert facts["instance_types"] == shapes.shape_for("TransformInstanceType").enum
+    described = shapes.shape_for("TransformResources").members["TransformAmiVersion"].documentation
+    for name, row in facts["amis"].items():
+        after = described.partition(f"<dt>{name}</dt>")[2].partition("</dl>")[0].partition("<dt>")[0]
+        assert f"driver version: {row['driver']}" in after
 
 
 def test_vpc_and_role_are_used(stack: cdk.Stack, tmp_path: Path) -> None:

@@ -178,7 +178,10 @@ def _fleet_options(code: StackCode, variant: Answer) -> Options:
     found = options_of(bounds, "MinInstanceCount", "MaxInstanceCount", with_zero=True)
     if max(count, 1) != max(bounds["MinInstanceCount"], 1):
         found["initial_instance_count"] = literal(max(count, 1))
-    return found
+    policy = dict(managed.get("ScaleInPolicy") or {})
+    policy["CooldownInSeconds"] = policy.get("CooldownInMinutes", 0) * 60
+    given = options_of(policy, "Strategy", "CooldownInSeconds", "MaximumStepSize")
+    return {**found, **{f"scale_in_{name}": value for name, value in given.items()}}
 
 
 def _add_component(code: StackCode, repositories: Repositories, endpoint: str, component: Answer) -> None:
