@@ -31,10 +31,7 @@ class _Account(Protocol):
 def assume_adopted(stack: SynthesizedStack, api: _Account, assume_role: Callable[[str], None]) -> None:
     """Create the endpoints that a stack adopts, unless another version did.
 
-    Args:
-        stack: The stack, as it is synthesized.
-        api: The services of the account.
-        assume_role: Creates a role, given by its ARN, that may do everything.
+    ``assume_role`` creates a role, given by its ARN, that may do everything.
     """
     adopted = stack.created(ADOPTED_TYPE)
     for endpoint in declared_endpoints(stack, is_complete=False):

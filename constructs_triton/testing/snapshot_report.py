@@ -36,9 +36,7 @@ class SnapshotReport:
     def of(cls, compared: Sequence[Any], folder: Path) -> SnapshotReport | None:
         """Return the report of a failed ``==``, or ``None`` if no side is the snapshot of a template.
 
-        Args:
-            compared: Both sides of the comparison.
-            folder: The folder that the path of the snapshot is relative to.
+        ``compared`` are both sides of the comparison. The path of the snapshot is relative to ``folder``.
         """
         snapshot = next((each for each in compared if isinstance(each, SnapshotAssertion)), None)
         if snapshot is None:

@@ -14,7 +14,7 @@ from constructs_triton.cdk.endpoint.log_group import keep_log_group_statement, l
 from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.options.async_inference import async_inference_data, async_inference_statements
 from constructs_triton.cdk.options.core_dump import core_dump_statements
-from constructs_triton.cdk.options.data_capture import data_capture_data, data_capture_statements
+from constructs_triton.cdk.options.data_capture import captured_data
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.role_permissions import (
@@ -154,14 +154,14 @@ def host_data(options: HostOptions) -> list[DataUnderKeys]:
 def request_data(requests: RequestOptions) -> list[DataUnderKeys]:
     """Requests and responses that an endpoint reads from and writes to S3."""
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
-    captured = [] if capture is None else [data_capture_data(capture)]
+    captured = [] if capture is None else [captured_data(capture).data]
     return captured if asynchronous is None else [*captured, *async_inference_data(asynchronous)]
 
 
 def request_statements(requests: RequestOptions) -> list[iam.PolicyStatement]:
     """Permissions for the same data."""
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
-    captured = [] if capture is None else data_capture_statements(capture)
+    captured = [] if capture is None else captured_data(capture).write_statements("DataCapture")
     return captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
 
 

@@ -35,7 +35,8 @@ def name_in_arn(scope: Construct, resource: str, arn: str) -> str:
     Raises:
         InvalidValueError: the ARN is not that of such a resource.
     """
-    if not is_token(arn) and not _is_arn(resource, arn):
+    form = f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+"
+    if not is_token(arn) and not (isinstance(arn, str) and re.fullmatch(form, arn)):
         raise InvalidValueError(
             f"{resource.replace('-', '_')}_arn: must be the ARN of an {resource.replace('-', ' ')}, "
             f"got {shown(arn)}; write for example "
@@ -66,7 +67,3 @@ def endpoint_name_and_arn(scope: Construct, name: str | None, arn: str | None) -
         name = name_in_arn(scope, "endpoint", arn)
     check_name("endpoint_name", name, limits.ENDPOINT_NAME)
     return name, arn
-
-
-def _is_arn(resource: str, value: object) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch(f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+", value))

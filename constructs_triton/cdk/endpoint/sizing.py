@@ -52,13 +52,14 @@ class Sizing:
         Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts. A model
         that downloads its weights gets the longest timeout for the start, since their size is not known.
         """
+        longest = _LONGEST if location.downloads_weights else _timeout(location.unpacked_size_bytes)
         volume, findings = _volume(location, instance_type, volume_size)
         download = seconds(options["model_data_download_timeout"])
         startup = seconds(options["container_startup_health_check_timeout"])
         return cls(
             volume,
             _timeout(location.size_bytes) if download is None else download,
-            _startup_timeout(location) if startup is None else startup,
+            longest if startup is None else startup,
             findings,
         )
 
@@ -107,10 +108,6 @@ def _timeout(size_bytes: int | None) -> float | None:
     if size_bytes is None:
         return None
     return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), _LONGEST)
-
-
-def _startup_timeout(location: ModelLocation) -> float | None:
-    return _LONGEST if location.downloads_weights else _timeout(location.unpacked_size_bytes)
 
 
 def _volume(

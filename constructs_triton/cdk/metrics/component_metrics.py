@@ -26,20 +26,6 @@ def component_metric(
     return published_metric(metric_name, {"InferenceComponentName": inference_component_name}, options)
 
 
-def copy_count_metric(
-    *, inference_component_name: str, period: Duration | None = None, label: str = "CopyCount"
-) -> cloudwatch.MathExpression:
-    """Return metric math for the number of copies: invocations in total, divided by those per copy.
-
-    SageMaker publishes no such metric. A minute without invocations has no value.
-    """
-    metrics = {
-        part: component_metric(name, inference_component_name=inference_component_name, period=period)
-        for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
-    }
-    return number_metric(metrics, period, label)
-
-
 class ComponentMetrics:
     """The ``metric`` methods of an inference component. Each takes the options of ``MetricOptions``."""
 
@@ -113,4 +99,9 @@ class ComponentMetrics:
         Args:
             period: Period of the metric. Default: 1 minute.
         """
-        return copy_count_metric(inference_component_name=self._metric_component_name(), period=period)
+        # SageMaker publishes no such metric. A minute without invocations has no value.
+        metrics = {
+            part: self.metric(name, period=period)
+            for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
+        }
+        return number_metric(metrics, period, "CopyCount")

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
-from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.validation.limit_checks import check_spelling, unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -115,14 +113,9 @@ def unknown_capture_modes(capture: DataCapture) -> list[Finding]:
     return [found for mode in capture.capture_modes for found in unknown_value(name, mode, _MODES, source)]
 
 
-def data_capture_data(capture: DataCapture) -> DataUnderKeys:
-    """The captured data with its keys."""
-    return capture._destination.data
-
-
-def data_capture_statements(capture: DataCapture) -> list[iam.PolicyStatement]:
-    """Permissions of the execution role."""
-    return capture._destination.write_statements("DataCapture")
+def captured_data(capture: DataCapture) -> Destination:
+    """The prefix of the captured data, with its keys and the permissions to write it."""
+    return capture._destination
 
 
 def render_data_capture(capture: DataCapture) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:

@@ -28,11 +28,6 @@ class EnvironmentLayers(tuple[Environment, ...]):
         """Return the layers that are given."""
         return cls(layer for layer in layers if layer is not None)
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether every layer is a ``TritonEnvironment``."""
-        return all(isinstance(layer, TritonEnvironment) for layer in self)
-
 
 def settle_environment(
     given: Environment | None,
@@ -61,7 +56,7 @@ def settle_environment(
         _refuse_missing_models(rendered.get(_ADDITIONAL_ARGS, ""), packed_models)
     check_limits(rendered)
     found = environment.check(image_version=image_version, multi_model=multi_model)
-    if not layers.is_typed:
+    if not all(isinstance(layer, TritonEnvironment) for layer in layers):
         # The variables of a mapping without a keyword were put in ``extra``.
         found = [
             replace(each, path=each.path.replace("environment.extra[", "environment[")) for each in found

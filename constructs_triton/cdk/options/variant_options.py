@@ -202,12 +202,8 @@ class TritonVariant:
 
 
 def check_variant_options(options: VariantOptions) -> None:
-    """Check what types and limits alone do not say."""
-    check_routing_strategy(options.get("routing_strategy"))
-
-
-def check_routing_strategy(strategy: str | None) -> None:
-    """Check that Triton supports a routing strategy."""
+    """Check what types and limits alone do not say: that Triton supports the routing strategy."""
+    strategy = options.get("routing_strategy")
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '

@@ -22,7 +22,8 @@ def environment_bytes(repository: ModelRepository, names: Iterable[str]) -> int:
     """Return the size of the Python environments that the server unpacks, each file once."""
     found = {}
     for folder in (repository.models[name] for name in names if name in repository.models):
-        value = folder.config.parameters[_ENVIRONMENT].string_value if _has_environment(folder) else ""
+        parameters = {} if folder.config is None else folder.config.parameters
+        value = parameters[_ENVIRONMENT].string_value if _ENVIRONMENT in parameters else ""
         if value.startswith(_MODEL_DIRECTORY):
             parts = [part for part in value.removeprefix(_MODEL_DIRECTORY).split("/") if part]
             # Without links: two models with links to one file are two copies in the archive.
@@ -30,10 +31,6 @@ def environment_bytes(repository: ModelRepository, names: Iterable[str]) -> int:
                 *parts
             ).unpacked_bytes
     return sum(found.values())
-
-
-def _has_environment(folder: ModelFolder) -> bool:
-    return folder.config is not None and _ENVIRONMENT in folder.config.parameters
 
 
 def _downloads(folder: ModelFolder) -> bool:

@@ -20,7 +20,7 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
-_STEP_TYPES: dict[str, PropertyType] = {
+STEP_TYPES: dict[str, PropertyType] = {
     "cooldown": (Duration, "Duration.seconds(300)"),
     "adjustment_type": (appscaling.AdjustmentType, "AdjustmentType.CHANGE_IN_CAPACITY"),
     "metric_aggregation_type": (appscaling.MetricAggregationType, "MetricAggregationType.AVERAGE"),
@@ -108,11 +108,6 @@ def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
     return "ScalingInterval(upper=10, change=0)"
 
 
-def check_step_options(id: str, options: Mapping[str, object]) -> None:
-    """Check the types of a step policy's options."""
-    _check_types(id, options, _STEP_TYPES)
-
-
 def check_unguarded(id: str, *, is_guarded: bool) -> None:
     """Check that an endpoint with ``scaling_guard`` has no step policy.
 
@@ -162,10 +157,11 @@ def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
     """Check the types of a schedule and of its start and end time."""
     if times.get("schedule") is None:
         raise InvalidValueError(f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}")
-    _check_types(id, times, _SCHEDULE_TYPES)
+    check_types(id, times, _SCHEDULE_TYPES)
 
 
-def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:
+def check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:
+    """Check the types of the options of a policy or a schedule."""
     for name, expected in types.items():
         check_type(f"{id}.{name}", options.get(name), expected)
 
@@ -183,11 +179,7 @@ def warn_of_unsettled_concurrency(scaling: Construct) -> None:
 def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:
     """Return a warning if the requests of a sequence may reach several instances or copies.
 
-    Args:
-        path: The property that sets the number.
-        models: The models that keep sequences.
-        count: The largest number of instances or copies.
-        unit: What is counted.
+    ``path`` is the property that sets the number, and ``count`` the largest number, of instances or copies.
     """
     if not models or is_token(count) or count <= 1:
         return None

@@ -34,13 +34,6 @@ def service_linked_role_arn(partition: str, account: str) -> str:
     return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
 
 
-def service_linked_role(scope: Construct) -> iam.IRole:
-    """Return the role of the account that ``scope`` is deployed to."""
-    stack = Stack.of(scope)
-    arn = service_linked_role_arn(stack.partition, stack.account)
-    return iam.Role.from_role_arn(scope, "ServiceLinkedRole", arn, mutable=False)
-
-
 class ScalableCapacity(Construct):
     """The instance count of a variant or the copy count of a component, with its scalable target.
 
@@ -64,6 +57,8 @@ class ScalableCapacity(Construct):
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
+        stack = Stack.of(self)
+        role_arn = service_linked_role_arn(stack.partition, stack.account)
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",
@@ -73,7 +68,7 @@ class ScalableCapacity(Construct):
             min_capacity=min_capacity,
             max_capacity=max_capacity,
             # Without a role the CDK would create one that nothing uses.
-            role=service_linked_role(self),
+            role=iam.Role.from_role_arn(self, "ServiceLinkedRole", role_arn, mutable=False),
         )
         self._least = least
         self._metric = metric

@@ -59,7 +59,7 @@ class SteppedScaling(SimulatedScaling):
             "min_adjustment_magnitude": min_adjustment_magnitude,
         }
         checks.check_steps(scaling_steps)
-        checks.check_step_options(id, options)
+        checks.check_types(id, options, checks.STEP_TYPES)
         check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         checks.check_unguarded(id, is_guarded=self._is_guarded)
         return self.scalable_target.scale_on_metric(

@@ -26,8 +26,7 @@ Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. All 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from constructs_triton_core.findings import Finding, Verdict, format_findings
 from constructs_triton_core.visible_text import visible_lines
@@ -51,7 +50,6 @@ __all__ = [
     "RequestEncodingError",
     "ResponseDecodingError",
     "TemplateError",
-    "explained",
 ]
 
 
@@ -173,19 +171,3 @@ class LocalEndpointError(ConstructsTritonError):
 
 class ContainerExitError(LocalEndpointError):
     """The models or the variables are wrong, so that the container does not start on SageMaker either."""
-
-
-@contextmanager
-def explained(
-    path: object, problem: str, fix: str, error_type: type[ConstructsTritonError] = InvalidValueError
-) -> Iterator[None]:
-    """Raise an error of a file with the path, the problem, the reason and the fix.
-
-    Raises:
-        ConstructsTritonError: one of ``error_type``, for an ``OSError`` in the block.
-    """
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise error_type(f"{path}: {problem} ({reason}); {fix}") from error

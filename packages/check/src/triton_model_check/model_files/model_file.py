@@ -58,7 +58,11 @@ class ModelTensor:
 class FileFault:
     """Why the backend does not load the file.
 
-    ``file`` is the file that is wrong, relative to the folder of the model file; ``None`` is the model file.
+    Args:
+        code: Check that reports the fault.
+        message: What is wrong.
+        hint: How to fix it.
+        file: The file that is wrong, relative to the folder of the model file; ``None`` is the model file.
     """
 
     code: FaultCode

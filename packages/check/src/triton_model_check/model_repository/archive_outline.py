@@ -17,7 +17,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from constructs_triton_core.errors import ArchiveError, explained
+from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.cache_contract import (
     SMALL_BYTES,
     Seal,
@@ -25,7 +25,7 @@ from constructs_triton_core.untrusted.cache_contract import (
     own_folder,
     sha256_of,
 )
-from constructs_triton_core.untrusted.regular_files import open_regular
+from constructs_triton_core.untrusted.regular_files import explained, open_regular
 from triton_model_check.model_repository.archive_inspection import (
     OUTLINE_BYTES,
     InspectedArchive,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from constructs_triton_core.errors import InvalidValueError, RepositoryError, explained
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.untrusted.regular_files import explained
 from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.builder.checking import ModelInMemory

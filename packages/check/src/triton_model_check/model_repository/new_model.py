@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_core.errors import InvalidValueError, RepositoryError, explained
+from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.untrusted.regular_files import explained
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned

@@ -8,13 +8,15 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
-__all__ = ["csv_text", "file_type", "open_regular", "read_json", "read_regular", "write_whole"]
+__all__ = ["csv_text", "explained", "file_type", "open_regular", "read_json", "read_regular", "write_whole"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 MAX_TEXT_BYTES = 64 << 20
@@ -101,3 +103,19 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def explained(
+    path: Path, problem: str, fix: str, error_type: type[ConstructsTritonError] = InvalidValueError
+) -> Iterator[None]:
+    """Raise an error of a file with the path, the problem, the reason and the fix.
+
+    Raises:
+        ConstructsTritonError: one of ``error_type``, for an ``OSError`` in the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise error_type(f"{path}: {problem} ({reason}); {fix}") from error

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.errors import InvalidValueError, explained
-from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.regular_files import explained, read_regular
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 from triton_model_check.model_repository.temporary_folders import partial_folder

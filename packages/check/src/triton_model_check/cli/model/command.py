@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton_core.errors import InvalidValueError, explained
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.exit_codes import FoundWrongError
+from constructs_triton_core.untrusted.regular_files import explained
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, add_arguments, config_fields
