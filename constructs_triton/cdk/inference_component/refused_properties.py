@@ -81,7 +81,7 @@ _OF_COMPONENT: Mapping[str, tuple[str, str]] = {
     ),
     "base_inference_component_name": (
         "adapters are for containers of language models",
-        "deploy the model as a separate component",
+        "call add_adapter of a ContainerInferenceComponent, or deploy the model as a separate component",
     ),
     "specifications": (
         "instance_pools has the models of each instance type",

@@ -174,7 +174,7 @@ class InferenceComponents:
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
         if component.name in {base_of(each.body) for each in self.all.values()}:
-            raise ValidationError(f"{component.arn} is a base inference component for one or more associated")
+            raise ValidationError(f"{component.name} is a base inference component for others.")
         models = [each["ModelName"] for each in component.specifications() if "ModelName" in each]
         self.fleets.end_logs(f"/aws/sagemaker/InferenceComponents/{component.name}", models)
         del self.all[component.name]
