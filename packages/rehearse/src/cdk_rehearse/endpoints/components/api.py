@@ -106,10 +106,9 @@ class InferenceComponents:
         copies = wanted.get("RuntimeConfig", {"CopyCount": 1})["CopyCount"]
         if copies < 1:
             raise ValidationError("Inference components copy count an integer larger than 0")
-        prefix = endpoint.arn.rpartition(":")[0]
         component = Component(
             name=name,
-            arn=f"{prefix}:inference-component/{name}",
+            arn=f"{endpoint.arn.rpartition(':')[0]}:inference-component/{name}",
             endpoint_name=endpoint.endpoint_name,
             endpoint_arn=endpoint.arn,
             variant_name=variant["VariantName"],

@@ -54,8 +54,7 @@ class Component:
 
     def step(self) -> None:
         """Let the operation in progress come one step further."""
-        operation = self.operation
-        if operation is None:
+        if (operation := self.operation) is None:
             return
         operation.steps -= 1
         if operation.steps <= 0:
@@ -64,9 +63,8 @@ class Component:
 
     def specifications(self) -> Iterator[Mapping[str, Any]]:
         """What its copies run now: during an update, the old and the new specification."""
-        for body in (self.body, self.replacing):
-            if body is not None:
-                yield from specifications(body)
+        for body in filter(None, (self.body, self.replacing)):
+            yield from specifications(body)
 
     def summary(self) -> dict[str, Any]:
         return {

@@ -79,8 +79,7 @@ def _check_specification(specification: Mapping[str, Any], instance_type: str) -
         raise ValidationError("Exactly one of ModelName and Container has to be given.")
     if ("ComputeResourceRequirements" in specification) == ("BaseInferenceComponentName" in specification):
         raise ValidationError("ComputeResourceRequirements is required, except for adapters.")
-    environment = specification.get("Container", {}).get("Environment", {})
-    if len(environment) > _ENVIRONMENT_LIMIT:
+    if len(specification.get("Container", {}).get("Environment", {})) > _ENVIRONMENT_LIMIT:
         raise ValidationError(f"We support up to {_ENVIRONMENT_LIMIT} entries in the map.")
     needs = specification.get("ComputeResourceRequirements", {})
     accelerators = needs.get("NumberOfAcceleratorDevicesRequired")
