@@ -42,6 +42,9 @@ COMPONENT_TYPED: dict[str, str] = {
     "InferenceComponentSpecificationForInstanceTypeProperty.model_name": (
         "`InstancePool(model_repository, model)` of the component"
     ),
+    "InferenceComponentSpecificationProperty.base_inference_component_name": (
+        "an adapter of a `ContainerInferenceComponent`"
+    ),
     "tags": "`cdk.Tags.of(component).add(...)`",
     "variant_name": "`TritonComponentEndpoint(variant_name)`",
     "AlarmProperty.alarm_name": "`component.add_rollback_alarms(...)`",
@@ -78,9 +81,6 @@ COMPONENT_LEFT_OUT: dict[str, LeftOut] = {
         _READ_ONLY, None
     ),
     "InferenceComponentSpecificationForInstanceTypeProperty.container": LeftOut(_MODEL, _INLINE_OF_TYPE),
-    "InferenceComponentSpecificationProperty.base_inference_component_name": LeftOut(
-        "for adapters, see below", "Specification.BaseInferenceComponentName"
-    ),
     "InferenceComponentSpecificationProperty.container": LeftOut(_MODEL, "Specification.Container"),
     "InferenceComponentSpecificationProperty.current_data_cache_config": LeftOut(_READ_ONLY, None),
     "MetricsEndpointProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig.MetricsEndpoints"),

@@ -193,7 +193,6 @@ NOT_YET: dict[str, str] = {
         "several components on one GPU. CloudFormation has no property for this. Put several models into one "
         "repository, or use `TritonMultiModelEndpoint`"
     ),
-    "Adapters": "components that change a base component; they are for containers of language models",
     "Serial pipelines and direct multi-container endpoints": (
         "several containers; each passes its response to the next, or is called by name. One Triton "
         "server serves several models: use an ensemble or a model that calls others instead of a pipeline, "

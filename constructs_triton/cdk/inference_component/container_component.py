@@ -14,6 +14,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, uncompressed_source
 from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.inference_component.adapter import AdapterSource, LoraAdapter
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
@@ -199,8 +200,26 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
         findings = [*requirements[0].warnings(host.instance_type), *_findings(place, checked)]
         container = _Container(checked, host.instance_type, findings)
         super().__init__(scope, id, place, container)
+        self._options_of_container = checked
         # local up and other programs that read the template must not start it in Triton.
         self.cfn_model.add_metadata(NOT_TRITON, value=True)
+
+    def add_adapter(
+        self, id: str, *, source: AdapterSource, inference_component_name: str | None = None
+    ) -> LoraAdapter:
+        """Add a LoRA adapter, which requests name in place of this component.
+
+        Args:
+            id: Construct id of the adapter.
+            source: Folder that PEFT's ``save_pretrained`` wrote, or ``ModelSource.from_bucket`` of a
+                ``.tar.gz`` with such files at its root, which is not read at synth.
+            inference_component_name: Name of the adapter. Default: a name that CloudFormation generates.
+
+        Raises:
+            InvalidValueError: the containers do not load adapters, or not this one.
+        """
+        environment, name = self._options_of_container["environment"] or {}, inference_component_name
+        return LoraAdapter(self, id, source=source, environment=environment, inference_component_name=name)
 
     @classmethod
     def from_inference_component_name(

@@ -188,15 +188,19 @@ class CreatedInferenceComponent(InferenceComponentBase):
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        self._host.role.permit(self, [read_alarms_statement(self, alarms)])
+        self.permit([read_alarms_statement(self, alarms)])
         self._alarm_names = names
         self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
+
+    def permit(self, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
+        """Add statements to the role of the containers, and return what needs to be created first."""
+        return self._host.role.permit(self, statements)
 
     # Creation.
 
     def _warnings(self) -> list[Finding]:
         name = self._options["inference_component_name"]
-        return [] if name is None else [_fixed_name(name)]
+        return [] if name is None else [fixed_name(name)]
 
     def _make_model(self, container: ModelContainer, role: iam.IRole) -> sagemaker.CfnModel:
         return make_model(
@@ -209,7 +213,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
 
     def _permit(self) -> RolePermissions | None:
         with removed_if_too_large(self):
-            return self._host.role.permit(self, self._statements())
+            return self.permit(self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:
         containers = (self._bound, *self._overrides.values())
@@ -315,7 +319,8 @@ class CreatedInferenceComponent(InferenceComponentBase):
         return self._inference_component_name if name is None or is_token(name) else name
 
 
-def _fixed_name(name: str) -> Finding:
+def fixed_name(name: str) -> Finding:
+    """Return the warning about a component with a fixed name."""
     words = "the same name" if is_token(name) else f'the name "{name}"'
     return Finding(
         "component-name-fixed",

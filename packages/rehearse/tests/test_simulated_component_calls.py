@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from shared_endpoint import (
+    NAME,
     READS,
     component,
     deploy,
@@ -44,6 +46,64 @@ def test_component_sleeps_and_is_woken_by_its_alarm(aws: SimulatedAccount) -> No
     aws.copy_scaling.evaluate_alarms(name)
     assert described(aws, name)["RuntimeConfig"]["CurrentCopyCount"] == 1
     assert aws.destroy(stack.name).status == "DELETE_COMPLETE", stack.reason
+
+
+def adapter(archive: str = "one.tar.gz", **more: Any) -> dict[str, Any]:
+    """An adapter on the component ``One``."""
+    specification = {"BaseInferenceComponentName": NAME, **more}
+    specification["Container"] = {"ArtifactUrl": f"s3://models/{archive}"}
+    properties = {
+        "EndpointName": {"Fn::GetAtt": ["Endpoint", "EndpointName"]},
+        "Specification": specification,
+    }
+    return {"Type": "AWS::SageMaker::InferenceComponent", "Properties": properties, "DependsOn": ["Policy"]}
+
+
+def test_adapter_uses_the_copies_of_its_base(aws: SimulatedAccount) -> None:
+    """It reserves nothing, can be called and updated, and keeps its base from being deleted."""
+    resources = shared(Adapter=adapter())
+    resources["One"]["Properties"]["Specification"]["ComputeResourceRequirements"] = {
+        "MinMemoryRequiredInMb": 1024,
+        "NumberOfAcceleratorDevicesRequired": 4,  # the whole instance
+    }
+    stack = deploy(aws, resources)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    endpoint = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    name = stack.resources["Adapter"].physical.id.rpartition("/")[2]
+    invoke = aws.client("sagemaker-runtime").invoke_endpoint
+    assert invoke(EndpointName=endpoint, InferenceComponentName=name, Body=b"x")["Body"].read()
+    delete = aws.client("sagemaker").delete_inference_component
+    assert "is a base inference component" in refusal(delete, InferenceComponentName=name_of(stack))
+    changed = {**resources, "Adapter": adapter("two.tar.gz")}
+    assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
+    container = described(aws, name)["Specification"]["Container"]
+    assert container["ArtifactUrl"] == "s3://models/two.tar.gz"
+    assert aws.destroy(stack.name).status == "DELETE_COMPLETE", stack.reason
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (adapter(ComputeResourceRequirements={"MinMemoryRequiredInMb": 128}), "except for adapters"),
+        (adapter(BaseInferenceComponentName="none"), 'Could not find inference component "none"'),
+    ],
+)
+def test_adapter_is_refused(aws: SimulatedAccount, changed: dict[str, Any], reason: str) -> None:
+    """An adapter has no requirements, and its base exists."""
+    stack = deploy(aws, shared(Adapter=changed))
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert reason in str(stack.reason)
+
+
+def test_role_must_be_able_to_read_the_adapter(aws: SimulatedAccount) -> None:
+    """The archive of an adapter is read with the role of the endpoint."""
+    aws.client("s3").create_bucket(Bucket="others")
+    aws.client("s3").put_object(Bucket="others", Key="adapter.tar.gz", Body=b"x")
+    unreadable = adapter()
+    unreadable["Properties"]["Specification"]["Container"]["ArtifactUrl"] = "s3://others/adapter.tar.gz"
+    stack = deploy(aws, shared(Adapter=unreadable))
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "s3://others/adapter.tar.gz: 403" in str(stack.reason)
 
 
 def test_runtime_checks_the_header(aws: SimulatedAccount) -> None:

@@ -25,7 +25,7 @@ from triton_model_check.model_repository import (
 )
 from triton_model_check.model_repository.archive import BLOCK_BYTES
 from triton_model_check.model_repository.archive_inspection import inspect_archive
-from triton_model_check.model_repository.packing import fingerprint
+from triton_model_check.model_repository.packing import fingerprint, pack_folder
 
 PYTHON_CONFIG = b"""
 backend: "python"
@@ -44,6 +44,20 @@ NO_NAME = r"archive_name: must be a file name ending in \.tar\.gz"
 def names_in(path: Path) -> list[str]:
     with tarfile.open(path) as tar:
         return tar.getnames()
+
+
+def test_folder_is_the_root_of_its_archive(tmp_path: Path) -> None:
+    """The archive of a folder has its files without the folder's name, on which it does not depend."""
+    written = []
+    for name in ("one", "two"):
+        folder = tmp_path / name / name
+        (folder / "below").mkdir(parents=True)
+        (folder / "a.json").write_text("{}")
+        (folder / "below" / "b.txt").write_text("b")
+        written.append(pack_folder(folder, tmp_path / "packed" / name))
+    assert names_in(written[0].path) == ["a.json", "below", "below/b.txt"]
+    assert written[0].digest == written[1].digest
+    assert written[0].path.read_bytes() == written[1].path.read_bytes()
 
 
 def test_same_content_gives_same_bytes(tmp_path: Path) -> None:

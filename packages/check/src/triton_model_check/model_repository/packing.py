@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,13 @@ from triton_model_check.model_repository.archive_cache import ArchiveCache, Arch
 from triton_model_check.model_repository.cache_location import cache_bytes, cache_directory
 from triton_model_check.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from triton_model_check.model_repository.digest_cache import DigestCache
-from triton_model_check.model_repository.members import Member, members_of
+from triton_model_check.model_repository.members import Member, collect_members, members_of
 from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["ARCHIVE_SUFFIX", "ArchiveIdentity", "PackedArchive", "find_packed", "fingerprint"]
+__all__ = ["ARCHIVE_SUFFIX", "ArchiveIdentity", "PackedArchive", "find_packed", "fingerprint", "pack_folder"]
 
 ARCHIVE_SUFFIX = ".tar.gz"
 
@@ -94,6 +94,19 @@ def pack(
     members = members_of(repository, model_names)
     job = _Packing(members, Path(destination_directory), archive_name, compression_level, on_progress)
     return job.run(_Caches.of_user(shares_files) if use_cache else None)
+
+
+def pack_folder(folder: Path, destination_directory: Path) -> PackedArchive:
+    """Write the files of a folder into one archive, with this folder as its root; see :func:`pack`.
+
+    Raises:
+        ArchiveError: a file cannot or must not be archived, or the archive cannot be written.
+    """
+    root = folder.resolve()
+    found = collect_members(root.parent, [root.name])
+    members = [replace(each, name=each.name.partition("/")[2]) for each in found if "/" in each.name]
+    job = _Packing(members, destination_directory, None, DEFAULT_COMPRESSION_LEVEL, None)
+    return job.run(_Caches.of_user(shares_files=True))
 
 
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:

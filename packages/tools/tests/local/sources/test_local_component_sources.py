@@ -93,14 +93,10 @@ def test_inline_container_runs_without_a_model(tmp_path: Path, resources: Resour
 
 
 def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resources) -> None:
-    """An endpoint without components, an adapter, and a multi-model container."""
+    """An endpoint without components, two components of one name, and a multi-model container."""
     without = {name: each for name, each in resources.items() if name != "Digits"}
     with pytest.raises(LocalEndpointError, match=r"no inference component of this stack runs on it; .*--end"):
         read_endpoints(_write(tmp_path, {"Resources": without}))
-    adapter = copy.deepcopy(resources)
-    adapter["Digits"]["Properties"]["Specification"] = {"BaseInferenceComponentName": "base"}
-    with pytest.raises(LocalEndpointError, match="adapters do not run locally; remove BaseInf"):
-        read_endpoints(_write(tmp_path, {"Resources": adapter}))
     twice = {**resources, "Other": copy.deepcopy(resources["Digits"])}
     twice["Other"]["Properties"]["InferenceComponentName"] = "Digits"
     with pytest.raises(LocalEndpointError, match="two inference components are called 'Digits'; change"):
@@ -108,6 +104,15 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
     resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
     with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
         read_endpoints(_write(tmp_path, {"Resources": resources}))
+
+
+def test_adapter_is_named_and_does_not_run(tmp_path: Path, resources: Resources) -> None:
+    """The components of Triton beside it run."""
+    resources["German"] = copy.deepcopy(resources["Digits"])
+    specification = {"BaseInferenceComponentName": "base", "Container": {"ArtifactUrl": "s3://b/a.tar.gz"}}
+    resources["German"]["Properties"]["Specification"] = specification
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert ([each.name for each in spec.components], spec.not_run) == (["Digits"], ("German",))
 
 
 @pytest.mark.parametrize(

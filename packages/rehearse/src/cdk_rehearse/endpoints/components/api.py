@@ -18,7 +18,7 @@ from ...replacement import replaced, wrapped
 from ..fleets import Fleets, refusing
 from ..instance_pools import has_capacity
 from .capacity import Copy, fit, largest_fleet
-from .component import Component, Operation, specifications
+from .component import Component, Operation, base_of, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model
 
 _NO_ROOM = (
@@ -101,15 +101,14 @@ class InferenceComponents:
         variant = variant_without_model(config, wanted.get("VariantName"))
         body = _body_of(wanted)
         self._check(body, variant, config)
-        if "RuntimeConfig" not in wanted:
+        if "RuntimeConfig" not in wanted and not base_of(body):
             raise ValidationError("RuntimeConfig is missing; no source says what SageMaker does without it.")
-        copies = wanted["RuntimeConfig"]["CopyCount"]
+        copies = wanted.get("RuntimeConfig", {"CopyCount": 1})["CopyCount"]
         if copies < 1:
             raise ValidationError("Inference components copy count an integer larger than 0")
-        prefix = endpoint.arn.rpartition(":")[0]
         component = Component(
             name=name,
-            arn=f"{prefix}:inference-component/{name}",
+            arn=f"{endpoint.arn.rpartition(':')[0]}:inference-component/{name}",
             endpoint_name=endpoint.endpoint_name,
             endpoint_arn=endpoint.arn,
             variant_name=variant["VariantName"],
@@ -173,6 +172,8 @@ class InferenceComponents:
     def _delete(self, wanted: Mapping[str, Any]) -> ActionResult:
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
+        if component.name in {base_of(each.body) for each in self.all.values()}:
+            raise ValidationError(f"{component.name} is a base inference component for others.")
         models = [each["ModelName"] for each in component.specifications() if "ModelName" in each]
         self.fleets.end_logs(f"/aws/sagemaker/InferenceComponents/{component.name}", models)
         del self.all[component.name]
@@ -222,6 +223,8 @@ class InferenceComponents:
 
     def _check(self, body: Mapping[str, Any], variant: Mapping[str, Any], config: Any) -> None:
         check_body(body, variant)
+        if base := base_of(body):
+            self.find(base)
         for specification in specifications(body):
             self._check_container(specification, config)
 

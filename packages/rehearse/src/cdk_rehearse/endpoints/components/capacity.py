@@ -22,11 +22,11 @@ class Copy(NamedTuple):
 
     @classmethod
     def of(cls, specification: Mapping[str, Any]) -> Copy:
-        needs = specification["ComputeResourceRequirements"]
+        needs = specification.get("ComputeResourceRequirements", {})  # an adapter has none
         return cls(
             needs.get("NumberOfAcceleratorDevicesRequired", 0),
             needs.get("NumberOfCpuCoresRequired", 0),
-            needs["MinMemoryRequiredInMb"],
+            needs.get("MinMemoryRequiredInMb", 0),
         )
 
     def without(self, other: Copy) -> Copy:

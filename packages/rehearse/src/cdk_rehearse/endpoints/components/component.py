@@ -54,8 +54,7 @@ class Component:
 
     def step(self) -> None:
         """Let the operation in progress come one step further."""
-        operation = self.operation
-        if operation is None:
+        if (operation := self.operation) is None:
             return
         operation.steps -= 1
         if operation.steps <= 0:
@@ -64,9 +63,8 @@ class Component:
 
     def specifications(self) -> Iterator[Mapping[str, Any]]:
         """What its copies run now: during an update, the old and the new specification."""
-        for body in (self.body, self.replacing):
-            if body is not None:
-                yield from specifications(body)
+        for body in filter(None, (self.body, self.replacing)):
+            yield from specifications(body)
 
     def summary(self) -> dict[str, Any]:
         return {
@@ -86,17 +84,18 @@ class Component:
             **_described(self.body),
             "RuntimeConfig": {"DesiredCopyCount": self.desired_copies, "CurrentCopyCount": self.copies},
         }
-        if self.failure_reason is not None:
-            answer["FailureReason"] = self.failure_reason
-        if self.deployment is not None:
-            answer["LastDeploymentConfig"] = self.deployment
-        return answer
+        more = {"FailureReason": self.failure_reason, "LastDeploymentConfig": self.deployment}
+        return {**answer, **{name: value for name, value in more.items() if value is not None}}
 
 
 def specifications(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the specifications of a request: one, or one for each instance type."""
-    one = body.get("Specification")
-    return [one] if one is not None else list(body.get("Specifications", []))
+    return [body["Specification"]] if "Specification" in body else list(body.get("Specifications", []))
+
+
+def base_of(body: Mapping[str, Any]) -> str | None:
+    """Return the base component of an adapter; ``None`` for another component."""
+    return next((each.get("BaseInferenceComponentName") for each in specifications(body)), None)
 
 
 def _described(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,9 +105,8 @@ def _described(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_deployed_image(specification: Mapping[str, Any]) -> dict[str, Any]:
-    if "Container" not in specification:
+    if "Image" not in specification.get("Container", {}):
         return dict(specification)
     container = dict(specification["Container"])
-    if "Image" in container:
-        container["DeployedImage"] = {"SpecifiedImage": container.pop("Image")}
+    container["DeployedImage"] = {"SpecifiedImage": container.pop("Image")}
     return {**specification, "Container": container}

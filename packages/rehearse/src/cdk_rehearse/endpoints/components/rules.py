@@ -77,12 +77,12 @@ def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
 def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:
     if ("ModelName" in specification) == ("Container" in specification):
         raise ValidationError("Exactly one of ModelName and Container has to be given.")
-    if "ComputeResourceRequirements" not in specification:
-        raise ValidationError("ComputeResourceRequirements is required.")
-    environment = specification.get("Container", {}).get("Environment", {})
-    if len(environment) > _ENVIRONMENT_LIMIT:
+    if ("ComputeResourceRequirements" in specification) == ("BaseInferenceComponentName" in specification):
+        raise ValidationError("ComputeResourceRequirements is required, except for adapters.")
+    if len(specification.get("Container", {}).get("Environment", {})) > _ENVIRONMENT_LIMIT:
         raise ValidationError(f"We support up to {_ENVIRONMENT_LIMIT} entries in the map.")
-    accelerators = specification["ComputeResourceRequirements"].get("NumberOfAcceleratorDevicesRequired")
+    needs = specification.get("ComputeResourceRequirements", {})
+    accelerators = needs.get("NumberOfAcceleratorDevicesRequired")
     if accelerators is not None and InstanceType.of(instance_type).gpus == 0:
         raise ValidationError(f"NumberOfAcceleratorDevicesRequired is not supported on {instance_type}.")
 

@@ -157,11 +157,6 @@ class _Specs:
         self, component: DeclaredComponent, types: Mapping[str, Sequence[str]], asleep: set[str]
     ) -> ComponentSpec:
         place = f"{self.stack.name}/{component.logical_id}"
-        if "BaseInferenceComponentName" in component.specification:
-            raise LocalEndpointError(
-                f"{place}: adapters do not run locally; remove BaseInferenceComponentName, "
-                "or select other endpoints with --endpoint"
-            )
         container = self._container(component.containers, component.specification.get("ModelName", ""))
         if container.is_multi_model:
             raise LocalEndpointError(
@@ -272,7 +267,8 @@ class _Specs:
 
 
 def _is_triton(component: DeclaredComponent) -> bool:
-    return all(each.is_triton for each in component.containers)
+    is_adapter = "BaseInferenceComponentName" in component.specification
+    return not is_adapter and all(each.is_triton for each in component.containers)
 
 
 def _key_of(url: str) -> str:

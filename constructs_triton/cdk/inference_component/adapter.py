@@ -1,0 +1,186 @@
+"""``LoraAdapter``: an adapter of a language model, which the container of a base component loads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import NoReturn
+
+from aws_cdk import Fn, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+
+from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
+from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
+from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.s3_conditions import in_own_account
+from constructs_triton.cdk.repository.archive_assets import StackAssets
+from constructs_triton.cdk.repository.loaded_models import UncompressedModels
+from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
+from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import limits
+from constructs_triton_core.limit_checks import check_name
+from constructs_triton_core.tokens import is_token
+from constructs_triton_core.untrusted.regular_files import read_json
+from triton_model_check.model_repository.packing import pack_folder
+
+AdapterSource = str | PathLike[str] | ModelSource
+
+# github aws/model-hosting-container-standards docs/sagemaker/05_lora_adapter_management.md (vLLM), and
+# deepjavalibrary/djl-serving vllm_user_guide.md (LMI).
+_VLLM = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING")
+_LMI = ("OPTION_ENABLE_LORA",)
+# github vllm-project/vllm vllm/config/lora.py: MaxLoRARanks, and the default of max_lora_rank.
+_MAX_RANKS, _DEFAULT_MAX_RANK = (1, 8, 16, 32, 64, 128, 256, 320, 512), "16"
+_CONFIG, _WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
+
+
+class LoraAdapter(InferenceComponentBase):
+    """An adapter on a base component, created by ``ContainerInferenceComponent.add_adapter``.
+
+    It has a name, grants and metrics of its own, and uses the copies of its base: it reserves nothing and
+    does not scale. New files update it in place.
+    """
+
+    def __init__(
+        self,
+        base: CreatedInferenceComponent,
+        id: str,
+        *,
+        source: AdapterSource,
+        environment: Mapping[str, str],
+        inference_component_name: str | None,
+    ) -> None:
+        check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
+        if inference_component_name is not None:
+            check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
+        check_unique_name(base, id, "inference_component_name", inference_component_name)
+        _check(f"{base.node.path}/{id}", source, environment)
+        super().__init__(base, id)
+        self._base, self._endpoint = base, base.endpoint
+        with removed_if_too_large(self):
+            url, statements = self._place(source)
+            permissions = base.permit(statements)
+        component = sagemaker.CfnInferenceComponent
+        # Without a variant and requirements, which are those of the base. A new base needs a new adapter, so
+        # the logical id depends on it: no source says that an update can change the base.
+        base_id = Stack.of(self).get_logical_id(base.cfn_inference_component)
+        self._component = component(
+            self,
+            f"Adapter{hashlib.sha256(base_id.encode()).hexdigest()[:8]}",
+            inference_component_name=inference_component_name,
+            endpoint_name=base.endpoint.endpoint_name,
+            specification=component.InferenceComponentSpecificationProperty(
+                base_inference_component_name=base.inference_component_name,
+                container=component.InferenceComponentContainerSpecificationProperty(artifact_url=url),
+            ),
+        )
+        self.node.default_child = self._component
+        if permissions is not None:
+            self._component.node.add_dependency(permissions)
+        arn = self._inference_component_arn = self._component.attr_inference_component_arn
+        self._inference_component_name = Fn.select(1, Fn.split("inference-component/", arn))
+        annotate(self, [] if inference_component_name is None else [fixed_name(inference_component_name)])
+        register_name(self, "inference_component_name", inference_component_name)
+
+    @property
+    def cfn_inference_component(self) -> sagemaker.CfnInferenceComponent:
+        """The ``AWS::SageMaker::InferenceComponent``, also ``node.default_child``."""
+        return self._component
+
+    @property
+    def log_group_name(self) -> str:
+        """The name of the log group of the base component, whose containers load the adapter."""
+        return self._base.log_group_name
+
+    def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> NoReturn:  # noqa: ARG002
+        """Not supported: an adapter uses the copies of its base.
+
+        Raises:
+            InvalidValueError: always.
+        """
+        raise InvalidValueError(
+            f"{self.node.path}: an adapter uses the copies of its base component; call auto_scale_copy_count "
+            f"of {self._base.node.path}"
+        )
+
+    def _place(self, source: AdapterSource) -> tuple[str, Sequence[iam.PolicyStatement]]:
+        """Return the address of the archive, and the permissions to read it."""
+        if isinstance(source, ModelSource):
+            stored = stored_models(source)
+            assert stored is not None, "checked before"
+            location = stored.locate("", self)
+            return location.url, location.read_statements
+        assets = StackAssets(self)
+        asset = assets.add_archive(pack_folder(Path(fspath(source)), assets.directory), (self.node.id,))
+        conditions = in_own_account(self, asset.bucket_name)
+        read = iam.PolicyStatement(
+            sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn], conditions=conditions
+        )
+        return asset.model_data_url, [read]
+
+
+def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> None:
+    """Check that the containers of the base load adapters, and that they can load this one."""
+    is_vllm = _is_on(environment, _VLLM)
+    if not is_vllm and not _is_on(environment, _LMI):
+        raise InvalidValueError(
+            f"{path}: the containers of the base component do not load adapters while they run; set "
+            f'environment={{"{_VLLM[0]}": "true", "{_VLLM[1]}": "true"}} on the base (image of vLLM), or '
+            f'{{"{_LMI[0]}": "true"}} (image of LMI)'
+        )
+    if not isinstance(source, ModelSource):
+        name = "SM_VLLM_MAX_LORA_RANK" if is_vllm else "OPTION_MAX_LORA_RANK"
+        highest = environment.get(name, _DEFAULT_MAX_RANK if is_vllm else "")
+        _check_rank(_rank_of(Path(fspath(source))), name, highest)
+        return
+    stored = stored_models(source)
+    if stored is None or isinstance(stored, UncompressedModels):
+        raise InvalidValueError(
+            "source: SageMaker loads an adapter from one .tar.gz archive; use the path of a folder on your "
+            "machine, or ModelSource.from_bucket"
+        )
+
+
+def _is_on(environment: Mapping[str, str], names: Sequence[str]) -> bool:
+    values = [environment.get(name, "") for name in names]
+    return all(is_token(each) or each.strip().lower() in ("true", "1") for each in values)
+
+
+def _check_rank(rank: int, name: str, highest: str) -> None:
+    if is_token(highest) or not highest.isdecimal() or rank <= int(highest):
+        return
+    fitting = next((each for each in _MAX_RANKS if each >= rank), None)
+    hint = f'set {name} of the base component to "{fitting}"' if fitting else "train it with a rank up to 512"
+    raise InvalidValueError(
+        f"source: the rank of the adapter must be at most {name} of the base component, {highest}, got "
+        f'"r": {rank} in {_CONFIG}; {hint}'
+    )
+
+
+def _rank_of(folder: Path) -> int:
+    """Return the rank of an adapter, after a check of its folder."""
+    try:
+        config = read_json(folder / _CONFIG)
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(
+            f'source: must be a folder with {_CONFIG} of PEFT, got "{folder}" ({error}); write the path to '
+            "which save_pretrained wrote the adapter"
+        ) from None
+    rank, kind = (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
+    if kind != "LORA" or not isinstance(rank, int) or rank < 1:
+        raise InvalidValueError(
+            f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and {rank!r}; '
+            "train the adapter with LoraConfig of PEFT"
+        )
+    if not any((folder / each).is_file() for each in _WEIGHTS):
+        raise InvalidValueError(
+            f'source: the adapter must have {" or ".join(_WEIGHTS)}, got none in "{folder}"; copy it from '
+            "the folder of the training"
+        )
+    return rank
