@@ -8,7 +8,7 @@ have another script, so they get warnings.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -23,7 +23,6 @@ from triton_model_check.facts.published import load
 _URI = re.compile(r"(?:(?P<account>\d{12})\.[^/]+/|.*/)?(?P<repository>[\w.-]+)[:@](?P<tag>.+)")
 # The id of a model, such as "Qwen/Qwen3-8B", or a URL; no path of the container.
 _HUB = re.compile(r"(?!opt/ml)(?:\w+://.+|[\w-][\w.-]*(?:/[\w.-]+)?(?::[\w.-]+)?)")
-_LORA = "VLLM_ALLOW_RUNTIME_LORA_UPDATING", "SM_VLLM_ENABLE_LORA"
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class _Kind:
     prefix: str
     model: Sequence[str]
     without_model: str
-    model_is_required: bool
+    no_model: str
     hub: Sequence[str]
     hub_without_model_data: Sequence[str]
     parallel: Sequence[Sequence[str]]
@@ -59,7 +58,6 @@ class _Kind:
     has_vllm_names: bool
     abbreviates: bool
     other_names: Sequence[str]
-    true_by_default: Sequence[str]
 
     @property
     def source(self) -> str:
@@ -121,12 +119,15 @@ class _Container:
             return None if self.has(names) else 1
         return int(self.value(first)) if re.fullmatch("0*[1-9][0-9]{0,3}", self.value(first)) else None
 
-    def problem(self, code: str, variable: str, message: str, hint: str) -> Finding:
-        unsure = self.has(self.kind.unsure) or (
-            self.given.has_model_data and "model_data" in self.kind.unsure
+    def problem(self, code: str, variable: str, message: str, hint: str, level: str = "error") -> Finding:
+        sure = (
+            self.given.environment
+            if not self.given.has_model_data
+            else {*self.given.environment, "model_data"}
         )
-        severity = Severity.WARNING if unsure else Severity.ERROR
-        return Finding(f"container-{code}", severity, f'environment["{variable}"]', message, hint)
+        severity = Severity.WARNING if {*self.kind.unsure}.intersection(sure) else Severity(level)
+        path = f'environment["{variable}"]'
+        return Finding(f"container-{code}", severity, path, message, hint, self.kind.source)
 
 
 def _other_prefix(container: _Container) -> Iterator[Finding]:
@@ -142,29 +143,33 @@ def _other_prefix(container: _Container) -> Iterator[Finding]:
 
 def _model(container: _Container) -> Iterator[Finding]:
     given, kind = container.given, container.kind
-    if given.has_model_data or container.has(kind.model):
-        return
-    hint = "set model_data to the files of the model in S3"
-    if not given.is_isolated:
-        hint += f", or {kind.model[0]} to its id"
-    found = container.problem("no-model", kind.model[0], f"no model is set, and {kind.without_model}", hint)
-    yield found if kind.model_is_required else replace(found, severity=Severity.WARNING)
+    if not given.has_model_data and not container.has(kind.model):
+        hint = "set model_data to the files of the model in S3"
+        if not given.is_isolated:
+            hint += f", or {kind.model[0]} to its id"
+        message = f"no model is set, and {kind.without_model}"
+        yield container.problem("no-model", kind.model[0], message, hint, kind.no_model)
 
 
 def _values(container: _Container) -> Iterator[Finding]:
     for row in container.kind.values:
-        value = container.value(row["variable"])
-        if value and not re.fullmatch(row["accepts"], value):
+        name, switch = row["variable"], row.get("unless_true", "")
+        value, other = container.value(name), container.given.environment.get(switch, "")
+        if (
+            value
+            and not re.fullmatch(row["accepts"], value)
+            and not (is_token(other) or other.lower() == "true")
+        ):
             message = f'{row["message"]}, got "{value}"'
-            yield container.problem(row["code"], row["variable"], message, row["hint"])
+            yield container.problem(row["code"], name, message, row["hint"], row.get("severity", "error"))
 
 
 def _parallel(container: _Container) -> Iterator[Finding]:
     kind, gpus = container.kind, container.given.gpus
-    sizes = [container.size(names) for names in kind.parallel]
-    if is_token(gpus) or gpus < 1 or None in sizes or not sizes:
+    sizes = [size for names in kind.parallel if (size := container.size(names))]
+    if is_token(gpus) or gpus < 1 or not sizes or len(sizes) < len(kind.parallel):
         return
-    used, first = prod(each or 1 for each in sizes), kind.parallel[0]
+    used, first = prod(sizes), kind.parallel[0]
     variable = next((name for name in first if container.value(name)), first[0])
     if used > gpus:
         message = f"{kind.name} needs {used} GPUs, and each copy reserves {gpus:g}"
@@ -172,41 +177,21 @@ def _parallel(container: _Container) -> Iterator[Finding]:
         yield container.problem("parallel-size", variable, message, hint)
     elif used < gpus and kind.unused_unless is not None and not container.has(kind.unused_unless):
         message = f"{kind.name} uses {used} of the {gpus:g} GPUs that each copy reserves"
-        hint = f'set it to "{gpus * (sizes[0] or 1) // used:g}", or number_of_accelerator_devices to {used}'
-        found = container.problem("unused-gpus", variable, message, hint)
-        yield replace(found, severity=Severity.WARNING)
+        hint = f"set number_of_accelerator_devices to {used}, or raise {variable}"
+        yield container.problem("unused-gpus", variable, message, hint, "warning")
 
 
 def _hub(container: _Container) -> Iterator[Finding]:
     given, kind = container.given, container.kind
-    has_cache = given.has_model_data and container.has(load("containers")["caches"])
-    if not given.is_isolated or has_cache:
-        return
-    fix = "remove it" if given.has_model_data else "remove it, and set model_data to the files in S3"
-    for name in (*kind.hub, *(() if given.has_model_data else kind.hub_without_model_data)):
-        value = container.value(name)
-        if _HUB.fullmatch(value):
-            message = f'"{value}" would be downloaded, and the endpoint has network isolation'
+    names, fix = (*kind.hub, *kind.hub_without_model_data), "remove it, and set model_data to the files in S3"
+    if given.has_model_data:
+        names, fix = (*kind.hub,), "remove it"
+        if container.has(load("containers")["caches"]):
+            return
+    for name in names if given.is_isolated else ():
+        if _HUB.fullmatch(container.value(name)):
+            message = f'"{container.value(name)}" would be downloaded, and the endpoint has network isolation'
             yield container.problem("hub-model", name, message, fix)
-
-
-def _lora(container: _Container) -> Iterator[Finding]:
-    switch, enable = _LORA
-    is_on = container.value(switch).lower() in ("1", "true") and enable.startswith(container.kind.prefix)
-    given = container.given.environment.get(enable, "")
-    if is_on and not is_token(given) and given.strip().lower() != "true":
-        message = f"adapters cannot be loaded while {enable} is not true"
-        yield container.problem("lora", switch, message, f'set {enable} to "true", or remove this')
-
-
-def _false(container: _Container) -> Iterator[Finding]:
-    kind = container.kind
-    for flag in kind.true_by_default:
-        name = f"{kind.prefix}{flag.upper()}"
-        if container.value(name).lower() == "false":
-            message = "the image drops the value false, and the flag is true by default"
-            hint = f'write {kind.prefix}NO_{flag.upper()} with the value "true"'
-            yield replace(container.problem("false-flag", name, message, hint), severity=Severity.WARNING)
 
 
 def _unknown(container: _Container) -> Iterator[Finding]:
@@ -216,20 +201,12 @@ def _unknown(container: _Container) -> Iterator[Finding]:
         near = None if kind.knows(argument) else kind.nearest(argument)
         if near is not None:
             hint = f"did you mean {near}? Acknowledge this if your version has the argument"
-            found = container.problem("unknown-variable", name, f"{kind.unknown}, got {argument}", hint)
-            yield replace(found, severity=Severity.WARNING)
+            yield container.problem(
+                "unknown-variable", name, f"{kind.unknown}, got {argument}", hint, "warning"
+            )
 
 
-_RULES: tuple[Callable[[_Container], Iterator[Finding]], ...] = (
-    _other_prefix,
-    _model,
-    _values,
-    _parallel,
-    _hub,
-    _lora,
-    _false,
-    _unknown,
-)
+_RULES = (_other_prefix, _model, _values, _parallel, _hub, _unknown)
 
 
 def container_findings(container: ContainerUnderCheck) -> list[Finding]:
@@ -240,24 +217,20 @@ def container_findings(container: ContainerUnderCheck) -> list[Finding]:
     found = _URI.fullmatch(image_uri(container.image))
     repository, tag = (found["repository"], found["tag"]) if found else ("", "")
     is_aws = found is not None and found["account"] in load("containers")["accounts"]
-    kind = next((each for each in _kinds() if repository in each.repositories), None)
-    if kind is None and not is_aws:
-        prefixes = [
-            each for each in _kinds() if any(name.startswith(each.prefix) for name in container.environment)
-        ]
-        kind = prefixes[0] if len(prefixes) == 1 else None
-    if kind is None or (is_aws and not re.fullmatch(kind.tags, tag)):
+    kinds = [each for each in _kinds() if repository in each.repositories]
+    if not kinds and not is_aws:
+        kinds = [each for each in _kinds() if _Container(container, each).own]
+    if len(kinds) != 1 or (is_aws and not re.fullmatch(kinds[0].tags, tag)):
         return []
-    findings = [each for rule in _RULES for each in rule(_Container(container, kind))]
-    if is_aws and re.fullmatch(kind.ec2_tags, tag):
-        findings.append(_ec2_image(kind, tag))
-    warning = Severity.WARNING
-    return [
-        replace(each, source=kind.source, severity=each.severity if is_aws else warning) for each in findings
-    ]
+    checked = _Container(container, kinds[0])
+    findings = [each for rule in _RULES for each in rule(checked)]
+    if not is_aws:
+        return [replace(each, severity=Severity.WARNING) for each in findings]
+    return [*findings, *_ec2_image(kinds[0], tag)]
 
 
-def _ec2_image(kind: _Kind, tag: str) -> Finding:
-    message = f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
-    hint = 'use a tag of the same version with "sagemaker"'
-    return Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint)
+def _ec2_image(kind: _Kind, tag: str) -> Iterator[Finding]:
+    if re.fullmatch(kind.ec2_tags, tag):
+        message = f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
+        hint = 'use a tag of the same version with "sagemaker"'
+        yield Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source)
