@@ -226,11 +226,10 @@ def container_findings(container: ContainerUnderCheck) -> list[Finding]:
     findings = [each for rule in _RULES for each in rule(checked)]
     if not is_aws:
         return [replace(each, severity=Severity.WARNING) for each in findings]
-    return [*findings, *_ec2_image(kinds[0], tag)]
-
-
-def _ec2_image(kind: _Kind, tag: str) -> Iterator[Finding]:
-    if re.fullmatch(kind.ec2_tags, tag):
-        message = f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
-        hint = 'use a tag of the same version with "sagemaker"'
-        yield Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source)
+    if re.fullmatch(checked.kind.ec2_tags, tag):
+        message = (
+            f'is an image of {checked.kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
+        )
+        hint, source = 'use a tag of the same version with "sagemaker"', checked.kind.source
+        findings.append(Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, source))
+    return findings

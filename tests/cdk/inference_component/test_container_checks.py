@@ -161,7 +161,9 @@ def test_mistake_is_found_until_it_is_fixed(case: Case) -> None:
 
 def _kind_of(image: str) -> str:
     repository = image.partition("/")[2].partition(":")[0]
-    return next(each["name"] for each in load("containers")["kinds"] if repository in each["repositories"])
+    return next(
+        str(each["name"]) for each in load("containers")["kinds"] if repository in each["repositories"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_beginning_of_a_name_is_accepted(name: str) -> None:
 
 
 def test_tokens_are_skipped(stack: cdk.Stack) -> None:
-    """Values, tags, accounts and numbers of GPUs that are known at deployment are not judged."""
+    """Values, tags, accounts and numbers of GPUs that are known at deployment are not checked."""
     token = ssm.StringParameter.value_for_string_parameter(stack, "/chat/value")
     names = ("MODEL", "PORT", "HOST", "TENSOR_PARALLEL_SIZE", "ENABLE_PREFIX_CACHING", "ENABLE_LORA")
     environment = {f"SM_VLLM_{name}": token for name in names}
