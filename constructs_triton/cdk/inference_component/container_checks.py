@@ -73,9 +73,7 @@ class _Kind:
         return variable.removeprefix(self.prefix).lower().removeprefix("no_" if self.abbreviates else "")
 
     def knows(self, argument: str) -> bool:
-        return argument in self.names or (
-            self.abbreviates and any(name.startswith(argument) for name in self.names)
-        )
+        return any(name.startswith(argument) if self.abbreviates else name == argument for name in self.names)
 
     def nearest(self, argument: str) -> str | None:
         """Return the variable of the most similar argument that is known."""
