@@ -118,12 +118,8 @@ class _Container:
         return int(self.value(first)) if re.fullmatch("0*[1-9][0-9]{0,3}", self.value(first)) else None
 
     def problem(self, code: str, variable: str, message: str, hint: str, level: str = "error") -> Finding:
-        sure = (
-            self.given.environment
-            if not self.given.has_model_data
-            else {*self.given.environment, "model_data"}
-        )
-        severity = Severity.WARNING if {*self.kind.unsure}.intersection(sure) else Severity(level)
+        given = {*self.given.environment} | ({"model_data"} if self.given.has_model_data else set())
+        severity = Severity.WARNING if given.intersection(self.kind.unsure) else Severity(level)
         path = f'environment["{variable}"]'
         return Finding(f"container-{code}", severity, path, message, hint, self.kind.source)
 
@@ -134,7 +130,9 @@ def _other_prefix(container: _Container) -> Iterator[Finding]:
         other = next((each for each in _kinds() if each is not kind and name.startswith(each.prefix)), None)
         if other is not None:
             near = kind.nearest(other.argument(name))
-            hint = "remove it" if near is None else f"did you mean {near}? Otherwise remove it"
+            hint = (
+                f"did you mean {near}? If not, remove it" if near else f"remove it, or write {kind.prefix}..."
+            )
             message = f"is a variable of {other.name}, and the image of {kind.name} ignores it"
             yield container.problem("other-image", name, message, hint)
 

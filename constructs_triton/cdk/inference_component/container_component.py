@@ -271,10 +271,8 @@ def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list
     Raises:
         InvalidValueError: AWS's image would refuse or ignore a variable.
     """
-    is_isolated, has_model_data = (
-        place.host.enable_network_isolation is True,
-        options["model_data"] is not None,
-    )
+    is_isolated = place.host.enable_network_isolation is True
+    has_model_data = options["model_data"] is not None
     container = ContainerUnderCheck(
         options["image"], options["environment"] or {}, place.requirements.gpus, has_model_data, is_isolated
     )
