@@ -18,6 +18,7 @@ from constructs_triton.cdk.inference_component.adapter import AdapterSource, Lor
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.container_checks import ContainerUnderCheck, container_findings
 from constructs_triton.cdk.inference_component.created_component import (
     ComponentPlace,
     CreatedInferenceComponent,
@@ -172,8 +173,9 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
 
     It can share the endpoint with components of Triton: each has its own container. The model has the role,
     the VPC and the network isolation of the endpoint. A new name, endpoint or variant replaces the component.
-    Nothing of the container is checked at synth, and it does not run on your machine. After an error, nothing
-    has been added to the stack.
+    Synth checks the environment of AWS's images of vLLM, LMI, SGLang and llama.cpp: a setting that cannot
+    work is an error. Images of your own get warnings. The container does not run on your machine. After an
+    error, nothing has been added to the stack.
 
     Args:
         endpoint: A ``TritonComponentEndpoint``, created in this app or imported with its role.
@@ -181,7 +183,8 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
     Raises:
         TypeError: there is no such property.
         InvalidValueError: a property has the wrong type, is out of range, the copies do not fit on the
-            instances of the endpoint, or the image needs an AMI that is not known.
+            instances of the endpoint, the image needs an AMI that is not known, or it would refuse or ignore
+            a variable of ``environment``.
     """
 
     def __init__(
@@ -282,15 +285,29 @@ def _check_ami(place: ComponentPlace, image: ServingImage) -> None:
 
 
 def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list[Finding]:
-    if options["model_data"] is not None or place.host.enable_network_isolation is not True:
-        return serving_image_findings(options["image"])
-    return [
-        *serving_image_findings(options["image"]),
-        Finding(
-            "container-cannot-download",
-            Severity.WARNING,
-            "model_data",
-            "the endpoint has network isolation, so the container cannot download a model",
-            "set model_data to the files of the model in S3, or acknowledge this if the image contains them",
-        ),
-    ]
+    """Return the warnings about the container.
+
+    Raises:
+        InvalidValueError: AWS's image would refuse or ignore a variable.
+    """
+    is_isolated = place.host.enable_network_isolation is True
+    has_model_data = options["model_data"] is not None
+    container = ContainerUnderCheck(
+        options["image"], options["environment"] or {}, place.requirements.gpus, has_model_data, is_isolated
+    )
+    found = container_findings(container)
+    errors = [each.one_line for each in found if each.severity is Severity.ERROR]
+    if errors:
+        raise InvalidValueError("\n".join(errors))
+    if is_isolated and not has_model_data:
+        found.append(_CANNOT_DOWNLOAD)
+    return [*serving_image_findings(options["image"]), *found]
+
+
+_CANNOT_DOWNLOAD = Finding(
+    "container-cannot-download",
+    Severity.WARNING,
+    "model_data",
+    "the endpoint has network isolation, so the container cannot download a model",
+    "set model_data to the files of the model in S3, or acknowledge this if the image contains them",
+)

@@ -55,7 +55,7 @@ class ServingImage(ABC):
             InvalidValueError: SageMaker would refuse the URI, or there is no AMI for the CUDA version.
         """
         image = TritonImage.from_registry(uri)
-        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image, uri)
 
     @staticmethod
     def from_ecr_repository(
@@ -77,7 +77,8 @@ class ServingImage(ABC):
             InvalidValueError: there is no AMI for the CUDA version.
         """
         image = TritonImage.from_ecr_repository(repository, tag_or_digest)
-        return _ServingImage(_ami(cuda_version, inference_ami_version), image)
+        uri = repository.repository_uri_for_tag_or_digest(tag_or_digest)
+        return _ServingImage(_ami(cuda_version, inference_ami_version), image, uri)
 
     @staticmethod
     def from_asset(
@@ -114,6 +115,8 @@ class _ServingImage(ServingImage):
     ami: InferenceAmi | None
     #: Where the image is, which does not depend on its content.
     image: TritonImage
+    #: The URI, if it is known before the image is built.
+    uri: str = ""
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         bound = bind_image(self.image, scope, instance_type)
@@ -122,6 +125,11 @@ class _ServingImage(ServingImage):
             arn = f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
             return ContainerImage(bound.uri, arn)
         return bound
+
+
+def image_uri(image: ServingImage) -> str:
+    """Return the URI of an image, which may contain tokens; ``""`` for one that is not built yet."""
+    return image.uri if isinstance(image, _ServingImage) else ""
 
 
 def serving_image_findings(image: ServingImage) -> list[Finding]:

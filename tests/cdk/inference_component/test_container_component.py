@@ -49,6 +49,7 @@ def add_chat(endpoint: Any, id: str = "Chat", **options: Any) -> ContainerInfere
         "image": image(),
         "min_memory": Size.gibibytes(16),
         "number_of_accelerator_devices": 1,
+        "environment": {"SM_VLLM_MODEL": "Qwen/Qwen3-8B"},
         **options,
     }
     return ContainerInferenceComponent(cdk.Stack.of(endpoint), id, endpoint=endpoint, **given)
@@ -104,7 +105,8 @@ def test_container_has_what_was_set(stack: cdk.Stack) -> None:
 
 def test_container_without_model_data_downloads_its_model(stack: cdk.Stack) -> None:
     """It gets the longest timeout to start and none for a download; with isolation it is warned about."""
-    add_chat(add_endpoint(stack, enable_network_isolation=True), environment={"SM_VLLM_MODEL": "Qwen/Qwen3"})
+    own = ServingImage.from_registry("registry.example.com/chat:1", cuda_version="13.0")
+    add_chat(add_endpoint(stack, enable_network_isolation=True), image=own, environment=None)
     template = synthesize(stack)
     parameters = only(template, COMPONENT)["Specification"]["StartupParameters"]
     assert parameters == {"ContainerStartupHealthCheckTimeoutInSeconds": 3600}

@@ -9,7 +9,7 @@ from functools import cache
 from constructs_triton_core.facts.versions import parse_version
 from triton_model_check.facts.published import load
 
-__all__ = ["unsupported_xgboost"]
+__all__ = ["engine_arguments", "unsupported_xgboost"]
 
 _Constraints = Mapping[str, frozenset[str]]
 _FIRST_RELEASE = (1, 19)  # older ones were not asked; they have no kernels that it has not

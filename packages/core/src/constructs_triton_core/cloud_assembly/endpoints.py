@@ -35,7 +35,7 @@ ENDPOINT_TYPES = "AWS::SageMaker::Endpoint", ADOPTED_TYPE
 #: Metadata of models whose container is not Triton, which their images may not say.
 NOT_TRITON = "constructs-triton:not-triton"
 # Names of AWS's images for language models. Deployed models have no metadata.
-_OTHER_IMAGE = re.compile(r"(?:^|/)(?:vllm|djl-inference|sglang)(?:[:@]|$)")
+_OTHER_IMAGE = re.compile(r"(?:^|/)(?:(?:huggingface-)?vllm|djl-inference|sglang|llama-cpp)(?:[:@]|$)")
 # With scaling_guard, custom resources with the same properties replace those of CloudFormation.
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"

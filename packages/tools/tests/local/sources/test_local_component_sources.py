@@ -119,9 +119,12 @@ def test_adapter_is_named_and_does_not_run(tmp_path: Path, resources: Resources)
     "of_others",
     [
         {"Metadata": {"constructs-triton:not-triton": True}},
-        {"Properties": {"PrimaryContainer": {"Image": "1.dkr.ecr.us-east-1.amazonaws.com/vllm:0.20"}}},
+        *(
+            {"Properties": {"PrimaryContainer": {"Image": f"1.dkr.ecr.us-east-1.amazonaws.com/{name}"}}}
+            for name in ("vllm:0.20", "huggingface-vllm:0.27-gpu", "llama-cpp:server-sagemaker-cuda-v1")
+        ),
     ],
-    ids=["construct", "image of AWS"],
+    ids=["construct", "vllm", "huggingface-vllm", "llama-cpp"],
 )
 def test_container_of_others_is_named_and_not_read(
     tmp_path: Path, resources: Resources, of_others: dict[str, Any]
