@@ -54,12 +54,14 @@ def _compiled(gpu_model: str, compute_capability: str) -> Files:
         arguments=("--skipInference",),
         model_sha256="0" * 64,
         plan_bytes=len(plan()),
-        plan_sha256="0" * 64,
+        plan_sha256=hashlib.sha256(plan()).hexdigest(),
         build_seconds=60,
         job="plan-m",
         log_group="/aws/sagemaker/ProcessingJobs",
+        inputs=(ModelTensor("INPUT__0", "TYPE_FP32", (-1, 4), profile=((1, 4), (4, 4), (8, 4))),) if tensors else (),
+        outputs=(ModelTensor("OUTPUT__0", "TYPE_FP32", (-1, 4)),) if tensors else (),
     )
-    return _one(PLAN, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
+    return _one(config, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
 
 
 def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Example:

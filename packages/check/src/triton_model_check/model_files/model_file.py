@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from triton_model_check.model_files.plan_manifest import PlanManifest
 
 __all__ = ["ModelFile", "ModelTensor"]
 
@@ -41,12 +44,15 @@ class ModelTensor:
         shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an unknown
             rank.
         is_optional: Whether the model has a default value for the input.
+        profile: The smallest, the usual and the largest shape of an input that a TensorRT plan accepts; empty
+            for other files.
     """
 
     name: str
     data_type: str
     shape: tuple[int, ...] | None
     is_optional: bool = False
+    profile: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_batched(self) -> bool:
@@ -98,6 +104,8 @@ class ModelFile:
     ``data_files``
         Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
         OpenVINO.
+    ``manifest``
+        What ``plan.json`` says of a TensorRT plan; ``None`` without one, or if the plan was replaced.
     ``path``
         Path of the file, or of the folder of a SavedModel.
     ``format``
@@ -118,6 +126,7 @@ class ModelFile:
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
+    manifest: PlanManifest | None = None
 
     @property
     def fixed_tensors(self) -> list[ModelTensor]:
