@@ -7,7 +7,15 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.backends import fix_of_wrong_backend
-from triton_model_check.model_config.checks.onnx import Pair, different, pairs, type_problems, unexpected
+from triton_model_check.model_config.checks.onnx import (
+    Pair,
+    different,
+    dims_problem,
+    pairs,
+    type_problems,
+    unexpected,
+)
+from triton_model_check.model_config.fixing.steps import put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, reported, rule, warning
 from triton_model_check.model_files.model_file import ModelFile
@@ -61,8 +69,6 @@ onnx_invalid_graph = reported("onnx-invalid-graph", _problems)
 onnx_not_a_tensor = reported("onnx-not-a-tensor", _problems)
 onnx_external_data = reported("onnx-external-data", _problems)
 plan_not_a_plan = reported("plan-not-a-plan", _problems)
-torchscript_not_a_model = reported("torchscript-not-a-model", _problems)
-torchscript_arguments = reported("torchscript-arguments", _problems)
 
 
 @rule("plan-version", "tensorrt", needs_files=True, source=_PLAN)
@@ -192,16 +198,15 @@ def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
         for pair in found if is_batched or not config.max_batch_size else ():  # else plan-max-batch-size
             dims = [-1, *pair.dims] if is_batched else pair.dims
             if pair.dims and pair.found.shape is not None and not _is_ragged(pair):
-                for message, hint in _dims_problems(pair, dims, pair.found.shape, is_batched):
-                    yield Problem(message, (pair.field, pair.position, "dims"), hint)
+                yield from _dims_problems(pair, dims, pair.found.shape, is_batched)
 
 
 def _dims_problems(
     pair: Pair, dims: list[int], shape: tuple[int, ...], is_batched: bool
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[Problem]:
     sizes = list(zip(dims, shape, strict=False))
     if len(dims) != len(shape) or any(one != other and -1 not in (one, other) for one, other in sizes):
-        yield different(pair, dims, shape, is_batched)
+        yield dims_problem(pair, *different(pair, dims, shape, is_batched))
         return
     least, _, most = pair.found.profile or (dims, dims, dims)
     for index, size in enumerate(dims):
@@ -209,7 +214,7 @@ def _dims_problems(
             name, between = pair.tensor.name, f"between {least[index]} and {most[index]}"
             message = f'input "{name}": model expected the shape of dimension {index} to be {between}'
             hint = f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
-            yield f"{message}, got {size}", hint
+            yield dims_problem(pair, f"{message}, got {size}", hint)
 
 
 @rule("plan-max-batch-size", "tensorrt", needs_files=True, source=_BATCH)
@@ -230,4 +235,9 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             if not is_batched:
                 hint = "write dims without the batch dimension, or set max_batch_size: 0"
             message = f"configuration specified max-batch {size} but TensorRT engine only supports max-batch"
-            yield Problem(f"{message} {allowed}", ("max_batch_size",), hint)
+            fix = unsafe(put(str(allowed)))
+            yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
+
+
+torchscript_not_a_model = reported("torchscript-not-a-model", _problems)
+torchscript_arguments = reported("torchscript-arguments", _problems)

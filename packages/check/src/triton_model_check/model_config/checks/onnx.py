@@ -228,9 +228,14 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(problem[1])
-                fix = unsafe(put(written[1])) if written else None
-                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1], fix=fix)
+                yield dims_problem(pair, *problem)
+
+
+def dims_problem(pair: Pair, message: str, hint: str) -> Problem:
+    """Return the problem of dims, with a fix if the hint has the right ones."""
+    written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(hint)
+    fix = unsafe(put(written[1])) if written else None
+    return Problem(message, (pair.field, pair.position, "dims"), hint, fix=fix)
 
 
 def _dims_problem(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
