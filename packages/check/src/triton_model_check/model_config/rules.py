@@ -171,4 +171,5 @@ def reported(code: str, find: Callable[[Any, str], Iterable[Problem]]) -> RuleFu
 
     function.__name__, function.__module__ = code.replace("-", "_"), find.__module__
     function.__doc__ = f"{words.pop('summary')}\n\n{words.pop('reason')}"
-    return rule(code, **words)(function)
+    severity = Severity(words.pop("severity", "error"))
+    return rule(code, severity=severity, **words)(function)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -115,19 +116,16 @@ def read_manifest(path: Path) -> PlanManifest | None:
 
 
 def manifest_of_file(plan: Path, *, is_complete: bool = True) -> PlanManifest | None:
-    """Read the manifest in the folder of the model; ``None`` if it is not that of this plan.
+    """Read the manifest in the folder of the model; ``None`` if it is broken, or not that of this plan.
 
     Size and SHA-256 are compared. Without ``is_complete`` only the first bytes of the plan are present.
-
-    Raises:
-        InvalidValueError: as :func:`read_manifest`.
     """
-    manifest = read_manifest(plan.parent.parent / manifest_of(plan.name))
-    size = plan.stat().st_size
-    if manifest is None or manifest.plan_bytes != size:
-        return None
-    is_read = is_complete and size <= _LARGEST_COMPARED_BYTES
-    return manifest if not is_read or manifest.plan_sha256 == sha256_of(plan) else None
+    with suppress(InvalidValueError, OSError):
+        manifest, size = read_manifest(plan.parent.parent / manifest_of(plan.name)), plan.stat().st_size
+        is_read = is_complete and size <= _LARGEST_COMPARED_BYTES
+        if manifest is not None and manifest.plan_bytes == size:
+            return manifest if not is_read or manifest.plan_sha256 == sha256_of(plan) else None
+    return None
 
 
 def _entry(tensor: ModelTensor) -> dict[str, Any]:

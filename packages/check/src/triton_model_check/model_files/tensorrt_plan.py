@@ -8,14 +8,12 @@ whether a plan is compatible with other versions or other GPUs, or which tensors
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.images import image_version as image_facts
 from triton_model_check.model_files.model_file import FileFault, ModelFile
-from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of_file
+from triton_model_check.model_files.plan_manifest import manifest_of_file
 from triton_model_check.model_files.wrong_content import recognize
 
 _TAG = b"ftrt"
@@ -29,7 +27,7 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or header[1:4] != _TAG[1:]:
         return ModelFile(path, "tensorrt_plan", faults=(_not_a_plan(file),))
-    manifest = trusted_manifest(path)
+    manifest = manifest_of_file(path)
     inputs, outputs = (manifest.inputs, manifest.outputs) if manifest is not None else ((), ())
     if not _has_known_header(header):
         unchecked = ("content not checked",)
@@ -47,13 +45,6 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
         not_checked=(note,) if needed is None else () if inputs else ("tensors not checked",),
         manifest=manifest,
     )
-
-
-def trusted_manifest(plan: Path, *, is_complete: bool = True) -> PlanManifest | None:
-    """Return the manifest of a plan; ``None`` without one. ``plan-gpu`` reports a broken one."""
-    with suppress(InvalidValueError, OSError):
-        return manifest_of_file(plan, is_complete=is_complete)
-    return None
 
 
 def _has_known_header(header: bytes) -> bool:

@@ -202,35 +202,18 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(f"the model has no {missing}", (present,), f"add {missing} with at least one tensor")
 
 
-_WRITE_NAME = "write the name of a data type, for example TYPE_FP32"
-
-
-@rule("tensor-data-type-number", rejects=False, source=_OBSERVED, hint=_WRITE_NAME)
-def input_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A data type that is given by number is in the schema.
-
-    Any number parses and loads, but then no request can have the right data type. For an output of a Python
-    model this is a warning, ``tensor-data-type-number-output``.
-    """
-    yield from _unknown_types(model, is_ignored=False)
-
-
-@warning("tensor-data-type-number-output", source=_OBSERVED, hint=_WRITE_NAME)
-def output_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The data type of a Python model's output that is given by number is in the schema.
-
-    Triton responds with the type that the model returns, whatever the configuration says.
-    """
-    yield from _unknown_types(model, is_ignored=True)
-
-
-def _unknown_types(model: ModelUnderCheck, *, is_ignored: bool) -> Iterator[Problem]:
+def _unknown_types(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
     """Yield the unknown types that the Python backend ignores, or all others."""
+    is_ignored = code == "tensor-data-type-number-output"
     for field, index, tensor in model.tensors:
         is_returned = field == "output" and model.backend == "python"
         if is_returned is is_ignored and tensor.data_type not in range(15):
             message = f"{title(field, index, tensor)}: unknown data type, got {tensor.data_type}"
             yield Problem(message, (field, index, "data_type"))
+
+
+tensor_data_type_number = reported("tensor-data-type-number", _unknown_types)
+tensor_data_type_number_output = reported("tensor-data-type-number-output", _unknown_types)
 
 
 @warning(
