@@ -124,7 +124,7 @@ class Shared(Bucket):
             listed = found if request["StackName"] == "Shop" else [("AWS::S3::Bucket", "models")]
             yield {
                 "StackResourceSummaries": [
-                    {"ResourceType": kind, "PhysicalResourceId": id} for kind, id in listed
+                    {"ResourceType": kind, "PhysicalResourceId": name} for kind, name in listed
                 ]
             }
             return

@@ -231,7 +231,9 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         allowed = most if is_batched else 0
         if allowed is not None and size > allowed:
             again = f"compile the model again with --max-batch-size {size}"
-            hint = f"set max_batch_size: {allowed}, or export the model with a batch dimension, and {again}"
+            is_fixed = not all(each.is_batched for each in file.inputs if each.shape)
+            export = "export the model with a batch dimension, and " if is_fixed else ""
+            hint = f"set max_batch_size: {allowed}, or {export}{again}"
             if not is_batched:
                 hint = "write dims without the batch dimension, or set max_batch_size: 0"
             message = f"configuration specified max-batch {size} but TensorRT engine only supports max-batch"
