@@ -142,9 +142,9 @@ def describe_file(
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:
-        manifest = manifest_of_file(path, is_complete=False) if file.format == "tensorrt_plan" else None
+        has_manifest = file.format == "tensorrt_plan" and bool(manifest_of_file(path, is_complete=False))
         reason = "content not checked: it is in an archive"
-        return ModelFile(path, file.format, not_checked=(reason,), manifest=manifest)
+        return ModelFile(path, file.format, not_checked=(reason,), has_manifest=has_manifest)
     has_library = config is not None and bool(config.model_operations.op_library_filename)
     return describe(
         path,

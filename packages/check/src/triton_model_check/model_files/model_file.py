@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from triton_model_check.model_files.plan_manifest import PlanManifest
+from typing import Literal
 
 __all__ = ["ModelFile", "ModelTensor"]
 
@@ -104,8 +101,8 @@ class ModelFile:
     ``data_files``
         Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
         OpenVINO.
-    ``manifest``
-        What ``plan.json`` says of a TensorRT plan; ``None`` without one, or if the plan was replaced.
+    ``has_manifest``
+        Whether the ``plan.json`` of a TensorRT plan can be read, and is that of this plan.
     ``path``
         Path of the file, or of the folder of a SavedModel.
     ``format``
@@ -126,7 +123,7 @@ class ModelFile:
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
-    manifest: PlanManifest | None = None
+    has_manifest: bool = False
 
     @property
     def fixed_tensors(self) -> list[ModelTensor]:

@@ -31,7 +31,10 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
     inputs, outputs = (manifest.inputs, manifest.outputs) if manifest is not None else ((), ())
     if not _has_known_header(header):
         unchecked = ("content not checked",)
-        return ModelFile(path, "tensorrt_plan", inputs, outputs, not_checked=unchecked, manifest=manifest)
+        has_manifest = manifest is not None
+        return ModelFile(
+            path, "tensorrt_plan", inputs, outputs, not_checked=unchecked, has_manifest=has_manifest
+        )
     version = ".".join(str(part) for part in header[_VERSION])
     needed = image_facts(image_version).tensorrt if image_version is not None else None
     note = f"built with TensorRT {version}; the image must have the same version, which is not checked"
@@ -43,7 +46,7 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
         versions={"tensorrt": version},
         faults=tuple(_version_faults(version, needed, image_version)),
         not_checked=(note,) if needed is None else () if inputs else ("tensors not checked",),
-        manifest=manifest,
+        has_manifest=manifest is not None,
     )
 
 

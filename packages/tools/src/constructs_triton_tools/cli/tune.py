@@ -28,13 +28,13 @@ from constructs_triton_tools.cli.flags import add_option, given
 from constructs_triton_tools.cli.options import confirm
 from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.racing import TuneListener
-from constructs_triton_tools.measuring.tuning.rounds import Schedule
 
 if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
     from constructs_triton_tools.measuring.tuning.candidates import Candidate
     from constructs_triton_tools.measuring.tuning.outcome import TuneResult
     from constructs_triton_tools.measuring.tuning.racing import Trial
+    from constructs_triton_tools.measuring.tuning.rounds import Schedule
     from constructs_triton_tools.measuring.tuning.search import Tuning
 
 #: Options of ``tune`` by the group of ``--help``.

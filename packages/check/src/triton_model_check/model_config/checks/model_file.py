@@ -121,7 +121,8 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
     """The manifest of the plan to load; ``None`` without one, or if the plan was replaced by another."""
-    return next((each.manifest for each in model.model_files if each.manifest is not None), None)
+    is_known = any(each.has_manifest for each in model.model_files)
+    return read_manifest(model.folder.directory / manifest_of(_plan(model))) if is_known else None
 
 
 def _plan(model: ModelUnderCheck) -> str:
@@ -152,7 +153,7 @@ def _gpu(gpu_model: str | None, compute_capability: str) -> str:
 
 def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
     """Yield the configuration with each plan of known tensors. Plans of several GPUs have the same ones."""
-    known = {(each.inputs, each.outputs): each for each in model.model_files if each.manifest is not None}
+    known = {(each.inputs, each.outputs): each for each in model.model_files if each.has_manifest}
     return ((file, model.config) for file in known.values() if file.inputs and model.config is not None)
 
 

@@ -20,8 +20,6 @@ _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
 _VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSequenceControl"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
-
-
 _DIMS = re.compile(r"write dims: (\[.*?\])")
 
 
@@ -175,13 +173,10 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
 def type_problems(file: ModelFile, config: Any) -> Iterator[Problem]:
     """Yield a problem for each tensor that has another data type in the model."""
     for pair in pairs(file, config):
-        given = data_type_name(pair.tensor.data_type)
-        wanted = pair.found.data_type
+        given, wanted = data_type_name(pair.tensor.data_type), pair.found.data_type
         if wanted and given not in (wanted, "TYPE_INVALID"):
-            message = (
-                f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
-                f"model provides {wanted}"
-            )
+            name = f'{pair.field} "{pair.tensor.name}"'
+            message = f"configuration expects datatype {given} for {name}, model provides {wanted}"
             place = (pair.field, pair.position, "data_type")
             yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
 
@@ -199,9 +194,8 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
             if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
                 shown = type_name or "that of the model"
                 message = f'unsupported data type for "{pair.tensor.name}": {shown}'
-                hint = "export the model with FP16 or FP32"
-                if type_name:
-                    hint += ", or use image 26.03 or newer"
+                newer = ", or use image 26.03 or newer" if type_name else ""
+                hint = f"export the model with FP16 or FP32{newer}"
                 yield Problem(message, (pair.field, pair.position), hint)
 
 
