@@ -29,7 +29,7 @@ COMMAND_GROUPS = {
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),
     },
     "Your machine": {
-        "doctor": Command(f"{__name__}.doctor", "show what works on this machine"),
+        "doctor": Command(f"{_TOOLS}.doctor", "show what works on this machine"),
         "doctor completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
         "rehearse": Command(
             f"{__name__}.rehearse", "rehearse an update in a simulated AWS account", "rehearse"

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
 
-from check_examples.repositories import IO, Example, Files, X
+from check_examples.repositories import IO, Example, Files, X, Y
 from check_examples.torch_and_plan import described, plan, torchscript, traced, zipped
 from triton_model_check.model_config.target import Target
+from triton_model_check.model_files.model_file import ModelTensor
 from triton_model_check.model_files.plan_manifest import PlanManifest
 
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
@@ -41,7 +44,9 @@ def _one(config: str, name: str, content: str | bytes | None, **files: str | byt
     return {"m/config.pbtxt": config, f"m/1/{name}": content, **files}
 
 
-def _compiled(gpu_model: str, compute_capability: str) -> Files:
+def _compiled(
+    gpu_model: str, compute_capability: str, config: str = PLAN, tensors: Sequence[ModelTensor] = ()
+) -> Files:
     """A plan with the manifest that ``constructs-triton compile`` writes."""
     manifest = PlanManifest(
         key="0" * 64,
@@ -54,12 +59,31 @@ def _compiled(gpu_model: str, compute_capability: str) -> Files:
         arguments=("--skipInference",),
         model_sha256="0" * 64,
         plan_bytes=len(plan()),
-        plan_sha256="0" * 64,
+        plan_sha256=hashlib.sha256(plan()).hexdigest(),
         build_seconds=60,
         job="plan-m",
         log_group="/aws/sagemaker/ProcessingJobs",
+        inputs=tuple(each for each in tensors if each.profile),
+        outputs=tuple(each for each in tensors if not each.profile),
     )
-    return _one(PLAN, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
+    return _one(config, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
+
+
+#: A batch of 1 to 8 rows of 2 to 16 numbers, and a batch of rows of 4.
+ROWS = (
+    ModelTensor("X", "TYPE_FP32", (-1, -1), profile=((1, 2), (4, 4), (8, 16))),
+    ModelTensor("Y", "TYPE_FP32", (-1, 4)),
+)
+
+SCORE = '{ name: "score" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ ] } }'
+SCORED = (*ROWS, ModelTensor("score", "TYPE_FP32", (-1,)))
+
+
+def _with_tensors(failing: tuple[str, str], count: int = 1) -> Example:
+    """Two configurations of a plan with known tensors: one with words replaced, and the right one."""
+    return Example(
+        _compiled("T4", "7.5", PLAN.replace(*failing, count), ROWS), _compiled("T4", "7.5", PLAN, ROWS), T4
+    )
 
 
 def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Example:
@@ -103,6 +127,17 @@ EXAMPLES: dict[str, Example] = {
         {**_compiled("T4", "7.5"), "m/plan.json": "{}"}, _compiled("T4", "7.5"), T4
     ),
     "plan-gpu-model": Example(_compiled("L4", "8.9"), _compiled("L40S", "8.9"), L40S),
+    "plan-tensor": _with_tensors(('"X"', '"x"')),
+    "plan-tensor: data type": _with_tensors(("FP32", "FP16")),
+    "plan-tensor: an output that is left out": Example(
+        _compiled("T4", "7.5", PLAN, SCORED),
+        _compiled("T4", "7.5", PLAN.replace(Y, f"{Y}, {SCORE}"), SCORED),
+        T4,
+    ),
+    "plan-dims": _with_tensors((Y, Y.replace("[ 4 ]", "[ 4, 1 ]"))),
+    "plan-dims: outside of the profile": _with_tensors(("[ 4 ]", "[ 32 ]")),
+    "plan-max-batch-size": _with_tensors(("max_batch_size: 8", "max_batch_size: 64")),
+    "plan-max-batch-size: dims with the batch dimension": _with_tensors(("[ 4 ]", "[ -1, 4 ]"), 2),
     "plan-data-type": Example(
         _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()), _one(PLAN, "model.plan", plan())
     ),

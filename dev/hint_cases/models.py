@@ -75,6 +75,12 @@ CASES: dict[str, tuple[Step, ...]] = {
     "python-environment-pythonpath": (endpoint(python_path=None),),
     "plan-not-a-plan": (add("m/1/model.plan", plan()),),
     "plan-gpu: not a manifest": (delete("m/plan.json"),),
+    "plan-tensor": (config('"x"', '"X"'),),
+    "plan-tensor: data type": (config("FP16", "FP32"),),
+    "plan-dims": (config("[ 4, 1 ]", "[ 4 ]"),),
+    "plan-dims: outside of the profile": (config("[ 32 ]", "[ 16 ]"),),
+    "plan-max-batch-size": (config("max_batch_size: 64", "max_batch_size: 8"),),
+    "plan-max-batch-size: dims with the batch dimension": (config("max_batch_size: 8", "max_batch_size: 0"),),
     "plan-data-type": (config("TYPE_FP64", "TYPE_FP32"),),
     "torchscript-input-count": (
         config("} ]\noutput", '}, { name: "mask" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput'),

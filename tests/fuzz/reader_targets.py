@@ -113,6 +113,8 @@ _MANIFEST = {
     "build_seconds": 1,
     "job": "j",
     "log_group": "l",
+    "inputs": [{"name": "x", "data_type": "TYPE_FP32", "shape": [-1], "min": [1], "opt": [2], "max": [4]}],
+    "outputs": [{"name": "y", "data_type": "", "shape": None}],
 }
 _TEMPLATE = {
     "Parameters": {"A": {"Type": "String"}},

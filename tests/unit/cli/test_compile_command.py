@@ -63,6 +63,23 @@ def test_plan_is_built_once(jobs: SimulatedJobs, own_cache: Path, capsys: pytest
     assert len(jobs.requests) == 1
 
 
+def test_plan_is_compared_with_its_configuration(
+    jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A batch above the profile is an error, also of a plan that an earlier version has kept."""
+    assert compile_model("--yes", "--json") == 0
+    written = Path("compiled/T4/bert/plan.json").read_text()
+    kept = next((own_cache / "plans").iterdir()) / "plan.json"
+    assert (json.loads(kept.read_text())["inputs"], len(json.loads(written)["inputs"])) == ([], 2)
+    assert compile_model("--json") == 0
+    assert Path("compiled/T4/bert/plan.json").read_text() == written
+    config = Path("compiled/T4/bert/config.pbtxt")
+    config.write_text(config.read_text().replace("max_batch_size: 16", "max_batch_size: 64"))
+    capsys.readouterr()
+    assert main(["check", "compiled/T4", "--instance-type", "ml.g4dn.xlarge"]) == 1
+    assert "specified max-batch 64 but TensorRT engine only supports max-batch 16" in capsys.readouterr().out
+
+
 def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """Before a job its price, limit and risks are printed, during it its log, and after it its cost."""
     assert compile_model("--yes") == 0

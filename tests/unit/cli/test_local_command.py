@@ -67,6 +67,7 @@ def printed(runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> C
         (["models"], {"source": Path("models")}),
         (["--aws-endpoint-url=http://x"], {"aws_endpoint_url": "http://x"}),
         (["--stack=S"], {"stack": "S"}),
+        (["--aws-endpoint-url=http://x", "--stack=S"], {"aws_endpoint_url": "http://x", "stack": "S"}),
         (["--endpoint=E"], {"endpoint": "E"}),
         (["--model=M"], {"model": "M"}),
         (["--multi-model"], {"is_multi_model": True}),
@@ -126,7 +127,6 @@ def test_numbers_out_of_range_are_rejected_before_anything_is_read(
     ("words", "name", "value"),
     [
         (["app"], "PATH", "'app'"),
-        (["--stack=S"], "--stack", "'S'"),
         (["--model=M"], "--model", "'M'"),
         (["--multi-model"], "--multi-model", "'True'"),
     ],

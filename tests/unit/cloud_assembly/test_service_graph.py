@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from constructs_triton.cli import main
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_tools.assembly.service_graph import ServiceGraph
+from constructs_triton_tools.assembly.utilization import share_of_instance
 
 TYPE = "AWS::SageMaker::"
 
@@ -95,6 +98,37 @@ def test_graph_has_callers_variants_models_storage_and_scaling() -> None:
     }
     scaling = next(node for node in graph.nodes if node.kind == "scaling")
     assert scaling.lines[1] == "SageMakerVariantInvocationsPerInstance at 600"
+
+
+@pytest.mark.parametrize(
+    ("metric", "types", "target", "shown"),
+    [
+        ("CPUUtilization", ["ml.c5.large"], 120, "CPUUtilization at 120 (60% of 2 vCPUs)"),
+        ("GPUUtilization", ["ml.g5.xlarge"], 70, "GPUUtilization at 70 (70% of 1 GPU)"),
+        ("GPUUtilization", ["ml.g5.xlarge", "ml.g5.12xlarge"], 70, "GPUUtilization at 70 (each GPU has 100)"),
+        ("CPUUtilization", ["ml.unknown.large"], 120, "CPUUtilization at 120 (each vCPU has 100)"),
+        ("OverheadLatency", ["ml.c5.large"], 120, "OverheadLatency at 120"),
+    ],
+)
+def test_target_above_100_percent_is_explained(
+    metric: str, types: list[str], target: float, shown: str
+) -> None:
+    """Utilizations are sums over vCPUs or GPUs, so a target has its part of an instance beside it."""
+    assert f"{metric} at {target}{share_of_instance(metric, target, types)}" == shown
+
+
+def test_utilization_is_drawn_with_the_instance_type_of_its_variant() -> None:
+    """The graph has the part of the variant's own instance type."""
+    resources = dict(TEMPLATE["Resources"])
+    properties = dict(resources["Policy"]["Properties"])
+    properties["TargetTrackingScalingPolicyConfiguration"] = {
+        "CustomizedMetricSpecification": {"MetricName": "CPUUtilization"},
+        "TargetValue": 240,
+    }
+    resources["Policy"] = {**resources["Policy"], "Properties": properties}
+    graph = ServiceGraph.of(_stack({"Resources": resources}))
+    scaling = next(node for node in graph.nodes if node.kind == "scaling")
+    assert scaling.lines[1] == "CPUUtilization at 240 (60% of 4 vCPUs)"
 
 
 def test_components_are_drawn_on_their_variant() -> None:

@@ -13,6 +13,7 @@ from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.backends import Backend
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.model_file import ModelFile, ModelFormat
+from triton_model_check.model_files.plan_manifest import manifest_of_file
 from triton_model_check.model_files.trees import TREE_MODEL_FILES
 from triton_model_check.untrusted.elsewhere import note_path
 
@@ -138,7 +139,9 @@ def describe_file(
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:
-        return ModelFile(path, file.format, not_checked=("content not checked: it is in an archive",))
+        has_manifest = file.format == "tensorrt_plan" and bool(manifest_of_file(path, is_complete=False))
+        reason = "content not checked: it is in an archive"
+        return ModelFile(path, file.format, not_checked=(reason,), has_manifest=has_manifest)
     has_library = config is not None and bool(config.model_operations.op_library_filename)
     return describe(
         path,

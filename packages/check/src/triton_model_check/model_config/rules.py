@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from constructs_triton_core.facts import facts_of
 from constructs_triton_core.findings import Severity
-from triton_model_check.model_config import fixing
 from triton_model_check.model_config.fixing.steps import Remedy
 from triton_model_check.model_config.locations import FieldPath
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
@@ -119,15 +117,10 @@ class Rule:
     @property
     def fix_reason(self) -> str | None:
         """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
-        return _reasons_against_fixes().get(self.code)
+        return next((why for why, codes in _load("fixing/reasons").items() if self.code in codes), None)
 
 
-@cache
-def _reasons_against_fixes() -> dict[str, str]:
-    content = resources.files(fixing).joinpath("reasons.json").read_text(encoding="utf-8")
-    return {code: reason for reason, codes in json.loads(content).items() for code in codes}
-
-
+_load = facts_of(__package__)
 RULES: dict[str, Rule] = {}
 """Every rule by its code, in the order of the modules."""
 
@@ -167,3 +160,16 @@ def rule(
 
 warning = partial(rule, severity=Severity.WARNING)
 """Register a function as a rule whose problems do not stop a model from loading."""
+
+
+def reported(code: str, find: Callable[[Any, str], Iterable[Problem]]) -> RuleFunction:
+    """Register a rule that reports what ``find(model, code)`` yields; its words are in ``reported.json``."""
+    words = dict(_load("reported")[code])
+
+    def function(model: Any) -> Iterable[Problem]:
+        return find(model, code)
+
+    function.__name__, function.__module__ = code.replace("-", "_"), find.__module__
+    function.__doc__ = f"{words.pop('summary')}\n\n{words.pop('reason')}"
+    severity = Severity(words.pop("severity", "error"))
+    return rule(code, severity=severity, **words)(function)

@@ -41,12 +41,15 @@ class ModelTensor:
         shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an unknown
             rank.
         is_optional: Whether the model has a default value for the input.
+        profile: The smallest, the usual and the largest shape of an input that a TensorRT plan accepts; empty
+            for other files.
     """
 
     name: str
     data_type: str
     shape: tuple[int, ...] | None
     is_optional: bool = False
+    profile: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_batched(self) -> bool:
@@ -98,6 +101,8 @@ class ModelFile:
     ``data_files``
         Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
         OpenVINO.
+    ``has_manifest``
+        Whether the ``plan.json`` of a TensorRT plan can be read, and is that of this plan.
     ``path``
         Path of the file, or of the folder of a SavedModel.
     ``format``
@@ -118,6 +123,7 @@ class ModelFile:
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
+    has_manifest: bool = False
 
     @property
     def fixed_tensors(self) -> list[ModelTensor]:

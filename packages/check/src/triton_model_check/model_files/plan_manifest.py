@@ -1,25 +1,34 @@
 """The manifest that ``constructs-triton compile`` writes beside a plan: where and from what it was built.
 
-The header of a plan says only the version of TensorRT. The manifest also has the GPU, so a plan can be
-compared with the instance type of an endpoint before it is deployed.
+The header of a plan says only the version of TensorRT. The manifest also has the GPU and the tensors, so a
+plan can be compared with the instance type of an endpoint and with ``config.pbtxt`` before it is deployed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.cache_contract import sha256_of
 from constructs_triton_core.untrusted.regular_files import read_json
+from triton_model_check.model_files.model_file import ModelTensor
 
 __all__ = ["MANIFEST_FILE", "PlanManifest", "gpu_folder", "manifest_of", "read_manifest"]
 
 MANIFEST_FILE = "plan.json"
 _FORMAT = 1
 _ONLY_PLAN = "model.plan"
+_SIDES = "inputs", "outputs"
+_SHAPES = "min", "opt", "max"
+_LARGEST_SIZE = 2**31 - 1
+# Reading the whole plan takes a second or two for each GiB.
+_LARGEST_COMPARED_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +50,9 @@ class PlanManifest:
         build_seconds: How long the script ran.
         job: Name of the job.
         log_group: Its log group in CloudWatch Logs.
+        inputs: The inputs with their profiles; empty in manifests of earlier versions. A data type or a shape
+            that TensorRT may choose otherwise is not known.
+        outputs: The outputs.
     """
 
     key: str
@@ -57,10 +69,13 @@ class PlanManifest:
     build_seconds: int
     job: str
     log_group: str
+    inputs: tuple[ModelTensor, ...] = ()
+    outputs: tuple[ModelTensor, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the file."""
-        return {"format": _FORMAT, **asdict(self), "arguments": list(self.arguments)}
+        tensors = {side: [_entry(each) for each in getattr(self, side)] for side in _SIDES}
+        return {"format": _FORMAT, **asdict(self), "arguments": list(self.arguments), **tensors}
 
 
 def gpu_folder(gpu_model: str) -> str:
@@ -89,12 +104,52 @@ def read_manifest(path: Path) -> PlanManifest | None:
         raise _not_a_manifest(path, "has no format that this version knows")
     values: dict[str, Any] = {}
     for field in fields(PlanManifest):
-        value = content.get(field.name)
-        wanted = {"int": int, "str": str}.get(str(field.type), list)
-        if type(value) is not wanted:
-            raise _not_a_manifest(path, f'"{field.name}" is missing or has another type')
-        values[field.name] = tuple(map(str, value)) if isinstance(value, list) else value
+        value: Any = content.get(field.name, [] if field.name in _SIDES else None)
+        try:
+            if type(value) is not {"int": int, "str": str}.get(str(field.type), list):
+                raise ValueError
+            read = _tensor if field.name in _SIDES else str
+            values[field.name] = tuple(map(read, value)) if type(value) is list else value
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise _not_a_manifest(path, f'"{field.name}" is missing or has another form') from None
     return PlanManifest(**values)
+
+
+def manifest_of_file(plan: Path, *, is_complete: bool = True) -> PlanManifest | None:
+    """Read the manifest in the folder of the model; ``None`` if it is broken, or not that of this plan.
+
+    Size and SHA-256 are compared. Without ``is_complete`` only the first bytes of the plan are present.
+    """
+    with suppress(InvalidValueError, OSError):
+        manifest, size = read_manifest(plan.parent.parent / manifest_of(plan.name)), plan.stat().st_size
+        is_read = is_complete and size <= _LARGEST_COMPARED_BYTES
+        if manifest is not None and manifest.plan_bytes == size:
+            return manifest if not is_read or manifest.plan_sha256 == sha256_of(plan) else None
+    return None
+
+
+def _entry(tensor: ModelTensor) -> dict[str, Any]:
+    shapes = dict(zip(_SHAPES, tensor.profile, strict=False))
+    return {"name": tensor.name, "data_type": tensor.data_type, "shape": tensor.shape, **shapes}
+
+
+def _tensor(entry: Any) -> ModelTensor:
+    """Read a tensor; any error is one of its form."""
+    shape, *profile = (_sizes(entry.get(each)) for each in ("shape", *_SHAPES))
+    known = [each for each in profile if each is not None]
+    ranks = {len(each) for each in (*known, *([] if shape is None else [shape]))}
+    name, data_type = entry["name"], entry["data_type"]
+    is_type = data_type == "" or by_data_type(data_type) is not None
+    is_profile = len(known) in (0, len(_SHAPES)) and len(ranks) < 2 and not any(-1 in each for each in known)
+    if type(name) is not str or not is_type or not is_profile:
+        raise ValueError
+    return ModelTensor(name, data_type, shape, profile=tuple(known))
+
+
+def _sizes(value: Any) -> tuple[int, ...] | None:
+    if value is not None and any(type(each) is not int or not -1 <= each <= _LARGEST_SIZE for each in value):
+        raise ValueError
+    return None if value is None else tuple(value)
 
 
 def _not_a_manifest(path: Path, reason: str) -> InvalidValueError:

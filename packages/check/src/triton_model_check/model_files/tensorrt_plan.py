@@ -1,8 +1,8 @@
-"""Describes a TensorRT plan by its header: the version of TensorRT that built it.
+"""Describes a TensorRT plan by its header, the version of TensorRT that built it, and by its manifest.
 
 Source: NVIDIA TensorRT, samples/common/sampleEngines.cpp, printPlanVersion: the tag ``ftrt``, the number 0 of
 the serialization format, and the version in the bytes 24 to 27. Nothing published tells from the header
-whether a plan is compatible with other versions or other GPUs.
+whether a plan is compatible with other versions or other GPUs, or which tensors it has.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from triton_model_check.facts.images import image_version as image_facts
 from triton_model_check.model_files.model_file import FileFault, ModelFile
+from triton_model_check.model_files.plan_manifest import manifest_of_file
 from triton_model_check.model_files.wrong_content import recognize
 
 _TAG = b"ftrt"
@@ -22,21 +23,30 @@ _FIRST_VERSION = 8
 
 
 def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> ModelFile:
-    """Describe an open plan file; only its header is read."""
+    """Describe an open plan file; the whole file is read only to compare it with its manifest."""
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or header[1:4] != _TAG[1:]:
         return ModelFile(path, "tensorrt_plan", faults=(_not_a_plan(file),))
+    manifest = manifest_of_file(path)
+    inputs, outputs = (manifest.inputs, manifest.outputs) if manifest is not None else ((), ())
     if not _has_known_header(header):
-        return ModelFile(path, "tensorrt_plan", not_checked=("content not checked",))
+        unchecked = ("content not checked",)
+        has_manifest = manifest is not None
+        return ModelFile(
+            path, "tensorrt_plan", inputs, outputs, not_checked=unchecked, has_manifest=has_manifest
+        )
     version = ".".join(str(part) for part in header[_VERSION])
     needed = image_facts(image_version).tensorrt if image_version is not None else None
     note = f"built with TensorRT {version}; the image must have the same version, which is not checked"
     return ModelFile(
         path,
         "tensorrt_plan",
+        inputs,
+        outputs,
         versions={"tensorrt": version},
         faults=tuple(_version_faults(version, needed, image_version)),
-        not_checked=(note,) if needed is None else ("tensors not checked",),
+        not_checked=(note,) if needed is None else () if inputs else ("tensors not checked",),
+        has_manifest=manifest is not None,
     )
 
 

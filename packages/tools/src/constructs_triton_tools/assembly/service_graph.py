@@ -22,6 +22,7 @@ from constructs_triton_functions.model_sync import RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
 from constructs_triton_tools.assembly.invokers import invokers_of
 from constructs_triton_tools.assembly.model_syncs import model_syncs
+from constructs_triton_tools.assembly.utilization import share_of_instance
 
 Kind = Literal["caller", "endpoint", "variant", "component", "model", "storage", "scaling"]
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
@@ -100,7 +101,8 @@ class _Reader:
         types = " or ".join(map(text_of, variant.instance_types)) or "serverless"
         yield Node(key, "variant", (variant.name, f"{count}{types}"))
         yield Edge(endpoint.logical_id, key, share)
-        yield from self._scaling(key, f"endpoint/{endpoint.name}/variant/{variant.name}", "instances")
+        resource_id = f"endpoint/{endpoint.name}/variant/{variant.name}"
+        yield from self._scaling(key, resource_id, "instances", variant.instance_types)
         for container in variant.containers:
             yield from self._container(key, container)
 
@@ -119,13 +121,15 @@ class _Reader:
             for container in component.containers:
                 yield from self._container(key, container)
 
-    def _scaling(self, scaled: str, resource_id: str, unit: str) -> Iterator[Node | Edge]:
+    def _scaling(
+        self, scaled: str, resource_id: str, unit: str, instance_types: Sequence[str] = ()
+    ) -> Iterator[Node | Edge]:
         bounds = self._scaled.get(resource_id)
         if bounds is None:
             return
         policies = self._policies.get(resource_id, [])
         least, most = text_of(bounds.get("MinCapacity")), text_of(bounds.get("MaxCapacity"))
-        lines = (f"{least} to {most} {unit}", *(_target(each) for each in policies))
+        lines = (f"{least} to {most} {unit}", *(_target(each, instance_types) for each in policies))
         yield Node(f"scaling {scaled}", "scaling", lines)
         yield Edge(f"scaling {scaled}", scaled, "scales")
 
@@ -180,14 +184,15 @@ def _shares(variants: Sequence[DeclaredVariant]) -> dict[str, str]:
     return {each.name: f"{each.weight / total:.0%}" for each in variants}
 
 
-def _target(policy: DeclaredPolicy) -> str:
+def _target(policy: DeclaredPolicy, instance_types: Sequence[str]) -> str:
     tracking = policy.tracking
     if tracking is None:
         return "steps" if policy.properties.get("PolicyType") == "StepScaling" else "policy"
     metric = tracking.get("PredefinedMetricSpecification") or tracking.get("CustomizedMetricSpecification")
     found = metric or {}
     name = found.get("PredefinedMetricType") or found.get("MetricName") or "metric math"
-    return f"{text_of(name)} at {text_of(tracking.get('TargetValue'))}"
+    target = tracking.get("TargetValue")
+    return f"{text_of(name)} at {text_of(target)}{share_of_instance(text_of(name), target, instance_types)}"
 
 
 def _shortened(url: str) -> str:

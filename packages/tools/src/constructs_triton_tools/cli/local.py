@@ -154,12 +154,11 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
 
 
 def _refuse_two_sources(arguments: argparse.Namespace) -> None:
-    """Reject options of a synthesized app together with ``--aws-endpoint-url``."""
+    """Reject options of files on this machine together with ``--aws-endpoint-url``."""
     if arguments.aws_endpoint_url is None:
         return
     for name, value in (
         ("PATH", arguments.source),
-        ("--stack", arguments.stack),
         ("--model", arguments.model),
         ("--multi-model", arguments.multi_model or None),
         ("--called-models", called_models(arguments) or None),

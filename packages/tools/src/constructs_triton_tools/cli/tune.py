@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from constructs_triton_tools.measuring.tuning.candidates import Candidate
     from constructs_triton_tools.measuring.tuning.outcome import TuneResult
     from constructs_triton_tools.measuring.tuning.racing import Trial
+    from constructs_triton_tools.measuring.tuning.rounds import Schedule
     from constructs_triton_tools.measuring.tuning.search import Tuning
 
 #: Options of ``tune`` by the group of ``--help``.
@@ -140,7 +141,6 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
 def _plan(tuning: Tuning) -> Iterator[str]:
     """Say what will be measured, and for how long."""
     limits, schedule, facts = tuning.limits, tuning.schedule, tuning.facts
-    expected = schedule.expected_seconds(tuning.count) / 60
     yield (
         f"tune {tuning.model}: the highest rate with p{limits.percentile:g} within "
         f"{limits.latency_ms:g} ms, on this machine"
@@ -149,13 +149,19 @@ def _plan(tuning: Tuning) -> Iterator[str]:
     for name, space in tuning.spaces.items():
         yield f"  {name:9} {space}"
     yield f"  data      {facts.data}, the same for all configurations"
-    yield (
-        f"  time      about {expected:.0f} minutes for up to {tuning.count} configurations; at most "
-        f"{schedule.budget_seconds / 60:g} (--budget-minutes)"
-    )
+    yield f"  time      {_time(schedule, tuning.count)}"
     yield f"  output    {tuning.folder}"
     if tuning.stand_in:
         yield f"  warning   {tuning.stand_in}"
+
+
+def _time(schedule: Schedule, candidates: int) -> str:
+    """Say how long the search takes, or how far it usually comes on a machine without other work."""
+    limit, fitting = f"{schedule.budget_seconds / 60:g} (--budget-minutes)", schedule.fitting_candidates
+    if fitting < candidates:
+        return f"at most {limit}, usually enough for {fitting} of up to {candidates} configurations"
+    expected = schedule.expected_seconds(candidates) / 60
+    return f"about {expected:.0f} minutes for up to {candidates} configurations; at most {limit}"
 
 
 def _print(result: TuneResult, *, as_json: bool) -> None:

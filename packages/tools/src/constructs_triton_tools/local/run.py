@@ -217,7 +217,9 @@ class LocalRun:
 
             return [with_archives_of(each, folder) for each in specs]
 
-        return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
+        return read_deployed_endpoints(
+            options.aws_endpoint_url, scratch, endpoint=options.endpoint, stack=options.stack
+        )
 
 
 def _runnable(specs: Sequence[EndpointSpec], report: Callable[[str], None]) -> Sequence[EndpointSpec]:

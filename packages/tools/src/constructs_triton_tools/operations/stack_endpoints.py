@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,19 +41,24 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     )
     if reader.not_read:
         raise InvalidValueError(f"--stack: {reader.not_read[0]}; check the name and --region")
-    names = [
-        each["PhysicalResourceId"].rpartition("/")[2]
-        for each in resources
-        if each["ResourceType"] in ENDPOINT_TYPES
-        and each.get("PhysicalResourceId")
-        and each.get("ResourceStatus") != "DELETE_COMPLETE"
-    ]
+    names = endpoints_among(resources)
     if not names:
         raise NoEndpointError(
             f"--stack: {stack} has no SageMaker endpoint; check the name, or if its deployment failed, run "
             f"`constructs-triton diagnose --stack {stack}`"
         )
     return names
+
+
+def endpoints_among(resources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the SageMaker endpoints among the resources of a stack."""
+    return [
+        each["PhysicalResourceId"].rpartition("/")[2]
+        for each in resources
+        if each["ResourceType"] in ENDPOINT_TYPES
+        and each.get("PhysicalResourceId")
+        and each.get("ResourceStatus") != "DELETE_COMPLETE"
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.aws.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
+from constructs_triton_tools.assembly.utilization import share_of_instance
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
@@ -137,6 +138,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
     config = reader.read("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
     pending = described.get("PendingDeploymentSummary", {})
     components = tuple(read_components(reader, name))
+    variants = tuple(_variants(reader, described, config))
     return EndpointState(
         name=name,
         status=described["EndpointStatus"],
@@ -144,10 +146,10 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
         endpoint_config=config_name,
         last_modified=described.get("LastModifiedTime"),
         deployment=_deployment(described.get("LastDeploymentConfig", {})),
-        variants=tuple(_variants(reader, described, config)),
+        variants=variants,
         pending=tuple(_pending(pending)),
         components=components,
-        scaling=tuple(_scaling(reader, name, components)),
+        scaling=tuple(_scaling(reader, name, components, variants)),
         alarms=tuple(_alarms(reader, name, components)),
         not_read=tuple(reader.not_read),
     )
@@ -220,9 +222,12 @@ def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def _scaling(reader: NotingReader, name: str, components: Sequence[ComponentState]) -> Sequence[ScalingState]:
+def _scaling(
+    reader: NotingReader, name: str, components: Sequence[ComponentState], variants: Sequence[VariantState]
+) -> Sequence[ScalingState]:
     targets = scalable_targets(reader, name, {component.resource_id for component in components})
-    return [_scaling_of(reader, each) for each in targets]
+    types = {each.name: each.instance_pools or filter(None, [each.instance_type]) for each in variants}
+    return [_scaling_of(reader, each, types) for each in targets]
 
 
 def scalable_targets(reader: NotingReader, name: str, components: Collection[str]) -> list[dict[str, Any]]:
@@ -237,17 +242,21 @@ def scalable_targets(reader: NotingReader, name: str, components: Collection[str
     return [e for e in found if e["ResourceId"].startswith(variants) or e["ResourceId"] in components]
 
 
-def _scaling_of(reader: NotingReader, target: Mapping[str, Any]) -> ScalingState:
+def _scaling_of(
+    reader: NotingReader, target: Mapping[str, Any], instance_types: Mapping[str, Iterable[str]]
+) -> ScalingState:
     key = {"ServiceNamespace": "sagemaker", "ResourceId": target["ResourceId"]}
     policies = reader.read_list(
         "application-autoscaling", "describe_scaling_policies", "ScalingPolicies", **key
     )
+    name = target["ResourceId"].rpartition("/")[2]
+    types = tuple(instance_types.get(name, ()))
     return ScalingState(
-        name=target["ResourceId"].rpartition("/")[2],
+        name=name,
         unit="instances" if target["ResourceId"].startswith("endpoint/") else "copies",
         minimum=target["MinCapacity"],
         maximum=target["MaxCapacity"],
-        policies=tuple(map(_describe_policy, policies)),
+        policies=tuple(_describe_policy(each, types) for each in policies),
         activities=tuple(
             describe_activity(each) for each in scaling_activities(reader, target["ResourceId"])
         ),
@@ -267,13 +276,14 @@ def scaling_activities(reader: NotingReader, resource_id: str) -> list[dict[str,
     return activities
 
 
-def _describe_policy(policy: Mapping[str, Any]) -> str:
+def _describe_policy(policy: Mapping[str, Any], instance_types: Sequence[str]) -> str:
     tracking = policy.get("TargetTrackingScalingPolicyConfiguration")
     if tracking is None:
         return f"{policy['PolicyName']} ({policy['PolicyType']})"
     predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     own = tracking.get("CustomizedMetricSpecification", {}).get("MetricName", "metric math")
-    return f"{policy['PolicyName']}: keeps {predefined or own} at {tracking['TargetValue']:g}"
+    share = share_of_instance(own, tracking["TargetValue"], instance_types)
+    return f"{policy['PolicyName']}: keeps {predefined or own} at {tracking['TargetValue']:g}{share}"
 
 
 def describe_activity(activity: Mapping[str, Any]) -> str:

@@ -115,9 +115,18 @@ class Shared(Bucket):
         self.operation = operation
         return self
 
-    def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
         if self.operation == "list_endpoints":
             yield {"Endpoints": [{"EndpointName": "shared"}]}
+            return
+        if self.operation == "list_stack_resources":
+            found = [("AWS::SageMaker::Endpoint", "arn:aws:sagemaker:us-east-1:1:endpoint/shared")]
+            listed = found if request["StackName"] == "Shop" else [("AWS::S3::Bucket", "models")]
+            yield {
+                "StackResourceSummaries": [
+                    {"ResourceType": kind, "PhysicalResourceId": name} for kind, name in listed
+                ]
+            }
             return
         for name in ("awake", "chat", "asleep"):
             yield {"InferenceComponents": [{"InferenceComponentName": name}]}
@@ -155,3 +164,12 @@ def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     (first, _) = spec.components
     assert (first.instance_types, first.startup_timeout_seconds) == (("ml.g5.xlarge",), 600)
     assert first.container.archive == tmp_path / "models" / "a.tar.gz"
+
+
+def test_stack_chooses_its_endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The endpoints are those among the resources of the stack; a stack without any is an error."""
+    monkeypatch.setattr(deployed, "make_session", lambda: Account(Shared()))
+    (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path, stack="Shop")
+    assert spec.name == "shared"
+    with pytest.raises(LocalEndpointError, match="no endpoint is deployed in the stack 'Other' at"):
+        read_deployed_endpoints("http://127.0.0.1:1", tmp_path, stack="Other")

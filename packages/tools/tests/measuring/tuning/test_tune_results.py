@@ -238,5 +238,9 @@ def test_search_that_ends_before_the_first_rate_says_so(tmp_path: Path) -> None:
     full = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     result = replace(full, rounds=[], comparisons={}, best=PRESENT, trials={}, steps=full.steps[:2])
     write(result, tmp_path)
-    assert str(result) == "m: the search ended before the rate of your configuration was known."
+    sentence, _, rest = str(result).partition("; so far it held ")
+    assert sentence == "m: the search ended before the rate of your configuration was known"
+    assert float(rest.split()[0]) > 0
+    nothing = replace(result, steps=())
+    assert "so far it held no rate. Run the command again with a larger --budget-minutes" in str(nothing)
     assert not (tmp_path / "tuned" / "benchmark.csv").exists()

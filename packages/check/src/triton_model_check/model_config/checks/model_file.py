@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.backends import fix_of_wrong_backend
+from triton_model_check.model_config.checks.onnx import (
+    Pair,
+    different,
+    dims_problem,
+    pairs,
+    type_problems,
+    unexpected,
+)
+from triton_model_check.model_config.fixing.steps import put, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule, warning
-from triton_model_check.model_files.model_file import FaultCode
+from triton_model_check.model_config.rules import Problem, reported, rule, warning
+from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
-_RUNTIME = "ONNX Runtime"
 _PLAN = "NVIDIA TensorRT printPlanVersion"
+_INSTANCE = "tensorrt_backend ModelInstanceState"
+_BATCH = "tensorrt_backend ModelState::AutoCompleteConfigHelper"
 _PLANS_AND_GPUS = "NVIDIA TensorRT developer guide: compatibility of engines"
 
 
-def _problems(model: ModelUnderCheck, code: FaultCode) -> Iterator[Problem]:
+def _problems(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
     for file in model.model_files:
         for fault in file.faults:
             if fault.code == code:
@@ -51,80 +61,14 @@ def _of_another_backend(model: ModelUnderCheck) -> str | None:
     return next(filter(None, versions), None)
 
 
-@rule("model-file-format", "model", needs_files=True, source="openvino, fil, dali and tensorflow backends")
-def wrong_format(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file has the format that its backend reads: OpenVINO, trees, DALI, SavedModel or GraphDef.
-
-    A Git LFS pointer, a web page, a compressed or an empty file is not a model. An OpenVINO model needs the
-    ``.bin`` file with its weights, and a SavedModel is a folder with ``saved_model.pb`` directly in it.
-    """
-    yield from _problems(model, "model-file-format")
-
-
-@rule("onnx-not-a-model", "onnxruntime", needs_files=True, source=f"{_LOAD}, {_RUNTIME}")
-def not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file is a complete ONNX model.
-
-    A Git LFS pointer, a web page, a compressed file or an incomplete download is not.
-    """
-    yield from _problems(model, "onnx-not-a-model")
-
-
-@rule("onnx-version", "onnxruntime", needs_files=True, source=_RUNTIME)
-def version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The ONNX Runtime of the image supports the model's IR version and operator sets.
-
-    An exporter that is newer than the image writes newer versions.
-    """
-    yield from _problems(model, "onnx-version")
-
-
-@rule("onnx-operator", "onnxruntime", needs_files=True, source=_RUNTIME)
-def operator(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every operator is built into ONNX Runtime or is a function of the model.
-
-    Other operators need a library, which ``model_operations`` names. Where the model runs on the CPU only,
-    the runtime must also implement the operator there, for its types and operator set. The ``onnx`` package
-    is needed to check this.
-    """
-    yield from _problems(model, "onnx-operator")
-
-
-@rule("onnx-invalid-graph", "onnxruntime", needs_files=True, source=_RUNTIME)
-def invalid_graph(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The graph is valid: every name is produced once, and operators accept their inputs.
-
-    The ``onnx`` package is needed to check the types of inputs and the attributes of operators.
-    """
-    yield from _problems(model, "onnx-invalid-graph")
-
-
-@rule("onnx-not-a-tensor", "onnxruntime", needs_files=True, source="onnxruntime_backend InputOutputInfos")
-def not_a_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every input and output of the model is a tensor, also those that the configuration omits.
-
-    Converted scikit-learn classifiers return a sequence of maps by default.
-    """
-    yield from _problems(model, "onnx-not-a-tensor")
-
-
-@rule("onnx-external-data", "onnxruntime", needs_files=True, source=_RUNTIME)
-def external_data(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The files with the weights of a large model exist, and are complete.
-
-    ONNX Runtime looks for them in the folder of the model file. From image 26.02 on, they must not be outside
-    that folder.
-    """
-    yield from _problems(model, "onnx-external-data")
-
-
-@rule("plan-not-a-plan", "tensorrt", needs_files=True, source=_PLAN)
-def not_a_plan(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file is a TensorRT plan.
-
-    An ONNX model must be converted first, with ``trtexec``.
-    """
-    yield from _problems(model, "plan-not-a-plan")
+model_file_format = reported("model-file-format", _problems)
+onnx_not_a_model = reported("onnx-not-a-model", _problems)
+onnx_version = reported("onnx-version", _problems)
+onnx_operator = reported("onnx-operator", _problems)
+onnx_invalid_graph = reported("onnx-invalid-graph", _problems)
+onnx_not_a_tensor = reported("onnx-not-a-tensor", _problems)
+onnx_external_data = reported("onnx-external-data", _problems)
+plan_not_a_plan = reported("plan-not-a-plan", _problems)
 
 
 @rule("plan-version", "tensorrt", needs_files=True, source=_PLAN)
@@ -147,13 +91,13 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     that are built with ``--hardwareCompatibilityLevel`` run on other GPUs.
     """
     try:
-        manifest = _manifest(model)
+        read_manifest(model.folder.directory / manifest_of(_plan(model)))
     except InvalidValueError as error:
         _, _, rest = str(error).partition(": ")
         message, _, hint = rest.partition("; ")
         yield Problem(message, hint=hint, path=model.folder.relative(manifest_of(_plan(model))))
         return
-    wanted = model.target.compute_capability
+    wanted, manifest = model.target.compute_capability, _manifest(model)
     if manifest is None or wanted in (None, manifest.compute_capability):
         return
     if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):
@@ -168,25 +112,17 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
     An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other, and warns
     that it may be slow or fail.
     """
-    with suppress(InvalidValueError):  # plan-gpu reports it
-        manifest, target = _manifest(model), model.target
-        if manifest is None or target.gpu_model is None or target.compute_capability is None:
-            return
-        if (
-            manifest.gpu_model != target.gpu_model
-            and manifest.compute_capability == target.compute_capability
-        ):
-            yield _gpu_problem(model, manifest, f"the {_host(model)} has {target.gpu_model}, another model")
+    manifest, target = _manifest(model), model.target
+    if manifest is None or target.gpu_model in (None, manifest.gpu_model):
+        return
+    if manifest.compute_capability == target.compute_capability:
+        yield _gpu_problem(model, manifest, f"the {_host(model)} has {target.gpu_model}, another model")
 
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
     """The manifest of the plan to load; ``None`` without one, or if the plan was replaced by another."""
-    plan = _plan(model)
-    manifest = read_manifest(model.folder.directory / manifest_of(plan))
-    if manifest is None:
-        return None
-    sizes = {model.folder.size_of(version, plan) for version in model.versions_to_load}
-    return manifest if manifest.plan_bytes in sizes else None
+    is_known = any(each.has_manifest for each in model.model_files)
+    return read_manifest(model.folder.directory / manifest_of(_plan(model))) if is_known else None
 
 
 def _plan(model: ModelUnderCheck) -> str:
@@ -212,19 +148,99 @@ def _gpu(gpu_model: str | None, compute_capability: str) -> str:
     return f"{gpu_model or 'a GPU'} (compute capability {compute_capability})"
 
 
-@rule("torchscript-not-a-model", "pytorch", needs_files=True, source="pytorch_backend, torch::jit::load")
-def not_torchscript(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file is a TorchScript archive, which ``torch.jit.save`` writes.
+# --- the tensors of plans, which `constructs-triton compile` writes into plan.json --------------------------
 
-    The backend cannot load a state_dict, a pickled module or an exported program.
+
+def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
+    """Yield the configuration with each plan of known tensors. Plans of several GPUs have the same ones."""
+    known = {(each.inputs, each.outputs): each for each in model.model_files if each.has_manifest}
+    return ((file, model.config) for file in known.values() if file.inputs and model.config is not None)
+
+
+def _has_batches(pairs: Sequence[Pair]) -> bool:
+    """Whether dims leave out the batch dimension. Without any dims, the backend assumes that they do."""
+    known = [(each, each.found.shape) for each in pairs if each.dims and each.found.shape is not None]
+    return not known or any(_is_ragged(each) or len(each.dims) + 1 == len(shape) for each, shape in known)
+
+
+def _is_ragged(pair: Pair) -> bool:
+    return pair.field == "input" and pair.tensor.allow_ragged_batch
+
+
+@rule("plan-tensor", "tensorrt", needs_files=True, source=f"{_INSTANCE}::ValidateIO, InitIOBindingBuffers")
+def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Inputs and outputs have the names and data types of the plan, and none is left out.
+
+    A side without any tensor is completed by the backend. The tensors of a plan are known if ``plan.json``
+    has them.
     """
-    yield from _problems(model, "torchscript-not-a-model")
+    for file, config in _plans(model):
+        yield from type_problems(file, config)
+        has_others = bool(config.batch_input or config.batch_output or config.HasField("sequence_batching"))
+        for side, tensors in (("input", file.inputs), ("output", file.outputs)):
+            listed = {each.name for each in getattr(config, side)}
+            wrong = list(unexpected(config, side, [each.name for each in tensors]))
+            yield from wrong
+            for name in [each.name for each in tensors if each.name not in listed and listed]:
+                if not (wrong or has_others):
+                    message = f'expected configuration for {side} "{name}"'
+                    yield Problem(message, (side,), f'add the {side} "{name}"')
 
 
-@rule("torchscript-arguments", "pytorch", needs_files=True, source="pytorch_backend ValidateInputs")
-def torchscript_arguments(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The arguments of ``forward`` are tensors, lists, or one dictionary of tensors.
+@rule("plan-dims", "tensorrt", needs_files=True, source=f"{_INSTANCE}::InitializeExecuteInputBinding")
+def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The dims of each tensor fit its shape in the plan, and those of inputs the optimization profile.
 
-    The backend cannot pass numbers, optional tensors or tuples, even if they have default values.
+    Shapes and profiles are known if ``plan.json`` has them.
     """
-    yield from _problems(model, "torchscript-arguments")
+    for file, config in _plans(model):
+        found = list(pairs(file, config))
+        is_batched = _has_batches(found)
+        for pair in found if is_batched or not config.max_batch_size else ():  # else plan-max-batch-size
+            dims = [-1, *pair.dims] if is_batched else pair.dims
+            if pair.dims and pair.found.shape is not None and not _is_ragged(pair):
+                yield from _dims_problems(pair, dims, pair.found.shape, is_batched)
+
+
+def _dims_problems(
+    pair: Pair, dims: list[int], shape: tuple[int, ...], is_batched: bool
+) -> Iterator[Problem]:
+    sizes = list(zip(dims, shape, strict=False))
+    if len(dims) != len(shape) or any(one != other and -1 not in (one, other) for one, other in sizes):
+        yield dims_problem(pair, *different(pair, dims, shape, is_batched))
+        return
+    least, _, most = pair.found.profile or (dims, dims, dims)
+    for index, size in enumerate(dims):
+        if size != -1 and not least[index] <= size <= most[index]:
+            name, between = pair.tensor.name, f"between {least[index]} and {most[index]}"
+            message = f'input "{name}": model expected the shape of dimension {index} to be {between}'
+            hint = f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
+            yield dims_problem(pair, f"{message}, got {size}", hint)
+
+
+@rule("plan-max-batch-size", "tensorrt", needs_files=True, source=_BATCH)
+def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``max_batch_size`` is at most the largest batch of the plan's optimization profile.
+
+    A plan of an ONNX model with a fixed first dimension has one batch size. The profile is known if
+    ``plan.json`` has it.
+    """
+    for file, config in _plans(model):
+        profiles = [each.profile[2] for each in file.inputs if each.profile]
+        size, most = config.max_batch_size, min((each[0] for each in profiles if each), default=None)
+        is_batched = _has_batches(list(pairs(file, config)))
+        allowed = most if is_batched else 0
+        if allowed is not None and size > allowed:
+            again = f"compile the model again with --max-batch-size {size}"
+            is_fixed = not all(each.is_batched for each in file.inputs if each.shape)
+            export = "export the model with a batch dimension, and " if is_fixed else ""
+            hint = f"set max_batch_size: {allowed}, or {export}{again}"
+            if not is_batched:
+                hint = "write dims without the batch dimension, or set max_batch_size: 0"
+            message = f"configuration specified max-batch {size} but TensorRT engine only supports max-batch"
+            fix = unsafe(put(str(allowed)))
+            yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
+
+
+torchscript_not_a_model = reported("torchscript-not-a-model", _problems)
+torchscript_arguments = reported("torchscript-arguments", _problems)

@@ -20,12 +20,10 @@ _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
 _VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSequenceControl"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
-
-
 _DIMS = re.compile(r"write dims: (\[.*?\])")
 
 
-class _Pair(NamedTuple):
+class Pair(NamedTuple):
     """A tensor of the configuration, with its place, and the tensor of the model with the same name."""
 
     field: str
@@ -33,13 +31,20 @@ class _Pair(NamedTuple):
     tensor: Any
     found: ModelTensor
 
+    @property
+    def dims(self) -> list[int]:
+        """The dims after ``reshape``, as the model gets them."""
+        tensor = self.tensor
+        return list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
 
-def _pairs(file: ModelFile, config: Any) -> Iterator[_Pair]:
+
+def pairs(file: ModelFile, config: Any) -> Iterator[Pair]:
+    """Yield each tensor of the configuration that the model has too."""
     for field, tensors in (("input", file.inputs), ("output", file.outputs)):
         found = {each.name: each for each in tensors}
         for index, tensor in enumerate(getattr(config, field)):
             if tensor.name in found:
-                yield _Pair(field, index, tensor, found[tensor.name])
+                yield Pair(field, index, tensor, found[tensor.name])
 
 
 # Batching.
@@ -115,7 +120,7 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in model.completed_configs:
         if _input_count(config) == len(_required(file)):  # else onnx-input-count reports the names
-            yield from _unexpected(config, "input", [each.name for each in file.inputs])
+            yield from unexpected(config, "input", [each.name for each in file.inputs])
 
 
 @rule("onnx-output-name", "onnxruntime", needs_files=True, source=_VALIDATE_OUTPUTS)
@@ -125,10 +130,11 @@ def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
     Case and blanks matter. Outputs of the model may be left out.
     """
     for file, config in model.completed_configs:
-        yield from _unexpected(config, "output", [each.name for each in file.outputs])
+        yield from unexpected(config, "output", [each.name for each in file.outputs])
 
 
-def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
+def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each tensor of the configuration that the model does not have."""
     known = frozenset(names)
     for index, each in enumerate(getattr(config, field)):
         if each.name and each.name not in known:
@@ -161,16 +167,18 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     The backend does not convert data.
     """
     for file, config in model.completed_configs:
-        for pair in _pairs(file, config):
-            given = data_type_name(pair.tensor.data_type)
-            wanted = pair.found.data_type
-            if wanted and given not in (wanted, "TYPE_INVALID"):
-                message = (
-                    f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
-                    f"model provides {wanted}"
-                )
-                place = (pair.field, pair.position, "data_type")
-                yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
+        yield from type_problems(file, config)
+
+
+def type_problems(file: ModelFile, config: Any) -> Iterator[Problem]:
+    """Yield a problem for each tensor that has another data type in the model."""
+    for pair in pairs(file, config):
+        given, wanted = data_type_name(pair.tensor.data_type), pair.found.data_type
+        if wanted and given not in (wanted, "TYPE_INVALID"):
+            name = f'{pair.field} "{pair.tensor.name}"'
+            message = f"configuration expects datatype {given} for {name}, model provides {wanted}"
+            place = (pair.field, pair.position, "data_type")
+            yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
 
 
 @rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
@@ -181,14 +189,13 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     supports_bf16 = onnx_runtime(model.target.image_version).supports_bf16
     for file, config in model.completed_configs:
-        for pair in _pairs(file, config):
+        for pair in pairs(file, config):
             type_name = pair.found.data_type
             if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
                 shown = type_name or "that of the model"
                 message = f'unsupported data type for "{pair.tensor.name}": {shown}'
-                hint = "export the model with FP16 or FP32"
-                if type_name:
-                    hint += ", or use image 26.03 or newer"
+                newer = ", or use image 26.03 or newer" if type_name else ""
+                hint = f"export the model with FP16 or FP32{newer}"
                 yield Problem(message, (pair.field, pair.position), hint)
 
 
@@ -204,7 +211,7 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in model.completed_configs:
         batch_outputs = {name for each in config.batch_output for name in each.target_name}
-        for pair in _pairs(file, config):
+        for pair in pairs(file, config):
             is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
             if is_computed or _contradicts_batching(model, file, config):
                 continue
@@ -215,15 +222,19 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(problem[1])
-                fix = unsafe(put(written[1])) if written else None
-                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1], fix=fix)
+                yield dims_problem(pair, *problem)
 
 
-def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
+def dims_problem(pair: Pair, message: str, hint: str) -> Problem:
+    """Return the problem of dims, with a fix if the hint has the right ones."""
+    written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(hint)
+    fix = unsafe(put(written[1])) if written else None
+    return Problem(message, (pair.field, pair.position, "dims"), hint, fix=fix)
+
+
+def _dims_problem(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
     """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
-    given = list(pair.tensor.reshape.shape) if pair.tensor.HasField("reshape") else list(pair.tensor.dims)
-    shape = pair.found.shape or ()
+    given, shape = pair.dims, pair.found.shape or ()
     if pair.field == "input" and pair.tensor.allow_ragged_batch:
         return None if shape == (-1,) else _ragged(pair, shape)
     if not shape:
@@ -232,7 +243,7 @@ def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, s
     if is_batched and shape[0] != -1:
         return _not_batched(pair, shape)
     full = [-1, *given] if is_batched else given
-    return None if _fits(full, shape, pair.field, is_exact) else _different(pair, full, shape, is_batched)
+    return None if _fits(full, shape, pair.field, is_exact) else different(pair, full, shape, is_batched)
 
 
 def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
@@ -243,7 +254,7 @@ def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool
     return all(size in (-1, wanted) for wanted, size in zip(given, shape, strict=True))
 
 
-def _ragged(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
+def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
     message = (
         f'configuration expects model provides input with shape [-1] for ragged input "{pair.tensor.name}", '
         f"model provides {list(shape)}"
@@ -251,12 +262,12 @@ def _ragged(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
     return message, "remove allow_ragged_batch"
 
 
-def _scalar(pair: _Pair, given: Sequence[int]) -> tuple[str, str]:
+def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
     message = f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
     return message, "write dims: [ 1 ]"
 
 
-def _not_batched(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
+def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
     message = (
         f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at least '
         f"1 dimension and the first dimension must be -1; but shape expected by the model is {list(shape)}"
@@ -265,7 +276,8 @@ def _not_batched(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
     return message, f"{fix}, or export the model with a variable first dimension"
 
 
-def _different(pair: _Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
+def different(pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
+    """Return message and hint for dims that do not fit a shape; both have the batch dimension, if any."""
     message = (
         f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) but '
         f"the model configuration specifies {len(given)} dimensions (shape {list(given)})"

@@ -13,7 +13,7 @@ from typing import Any
 from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.fixing.steps import put, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import Problem, rule, warning
+from triton_model_check.model_config.rules import Problem, reported, rule, warning
 
 _SHAPE = "triton core ValidateIOShape"
 _OBSERVED = "observed with triton server 2.51"
@@ -25,38 +25,16 @@ def title(field: str, index: int, tensor: Any) -> str:
     return f'{field} "{tensor.name}"' if tensor.name else f"{field} number {index + 1}"
 
 
-@rule("tensor-name", source=_SHAPE, hint="add name, with the name that the model file uses")
-def name(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every input and output has a name.
-
-    Any string is allowed: exported models often have names such as ``input:0`` or ``268``.
-    """
-    return _without(model, "name")
-
-
-@rule("tensor-data-type", source=_SHAPE, hint="add data_type, for example TYPE_FP32")
-def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every input and output has a data type, unless the backend completes it.
-
-    The Python backend completes it only for a model with ``auto_complete_config``. Ensembles are never
-    completed.
-    """
-    return iter(()) if model.completes_tensors else _without(model, "data_type")
-
-
-@rule("tensor-dims", source=_SHAPE, hint="add dims without the batch axis; write -1 for a variable size")
-def dims(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every input and output has dims, unless the backend completes them.
-
-    If ``max_batch_size`` is at least 1, dims do not include the batch axis.
-    """
-    return iter(()) if model.completes_tensors else _without(model, "dims")
-
-
-def _without(model: ModelUnderCheck, member: str) -> Iterator[Problem]:
-    for field, index, tensor in model.tensors:
+def _without(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
+    member = code.removeprefix("tensor-").replace("-", "_")
+    for field, index, tensor in model.tensors if member == "name" or not model.completes_tensors else ():
         if not getattr(tensor, member):
             yield Problem(f"{title(field, index, tensor)} must specify '{member}'", (field, index))
+
+
+tensor_name = reported("tensor-name", _without)
+tensor_data_type = reported("tensor-data-type", _without)
+tensor_dims = reported("tensor-dims", _without)
 
 
 @rule("tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for a variable size")
@@ -224,35 +202,18 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(f"the model has no {missing}", (present,), f"add {missing} with at least one tensor")
 
 
-_WRITE_NAME = "write the name of a data type, for example TYPE_FP32"
-
-
-@rule("tensor-data-type-number", rejects=False, source=_OBSERVED, hint=_WRITE_NAME)
-def input_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A data type that is given by number is in the schema.
-
-    Any number parses and loads, but then no request can have the right data type. For an output of a Python
-    model this is a warning, ``tensor-data-type-number-output``.
-    """
-    yield from _unknown_types(model, is_ignored=False)
-
-
-@warning("tensor-data-type-number-output", source=_OBSERVED, hint=_WRITE_NAME)
-def output_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The data type of a Python model's output that is given by number is in the schema.
-
-    Triton responds with the type that the model returns, whatever the configuration says.
-    """
-    yield from _unknown_types(model, is_ignored=True)
-
-
-def _unknown_types(model: ModelUnderCheck, *, is_ignored: bool) -> Iterator[Problem]:
+def _unknown_types(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
     """Yield the unknown types that the Python backend ignores, or all others."""
+    is_ignored = code == "tensor-data-type-number-output"
     for field, index, tensor in model.tensors:
         is_returned = field == "output" and model.backend == "python"
         if is_returned is is_ignored and tensor.data_type not in range(15):
             message = f"{title(field, index, tensor)}: unknown data type, got {tensor.data_type}"
             yield Problem(message, (field, index, "data_type"))
+
+
+tensor_data_type_number = reported("tensor-data-type-number", _unknown_types)
+tensor_data_type_number_output = reported("tensor-data-type-number-output", _unknown_types)
 
 
 @warning(

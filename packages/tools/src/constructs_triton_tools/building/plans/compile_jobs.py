@@ -13,6 +13,7 @@ from constructs_triton_core.facts.instance_types import InstanceType, instance_t
 
 __all__ = [
     "JobKind",
+    "data_type_in_plan",
     "entrypoint",
     "has_strong_types",
     "is_removed_option",
@@ -66,6 +67,11 @@ def is_removed_option(option: str, tensorrt_major: int) -> bool:
 def has_strong_types(tensorrt_major: int) -> bool:
     """Return whether ``trtexec`` of this version has the option ``--stronglyTyped``."""
     return tensorrt_major >= int(_load("compile_jobs")["strongly_typed_since"])
+
+
+def data_type_in_plan(data_type: str, tensorrt: str) -> str:
+    """Return the type that an input or output of an ONNX file has in a plan; ``""`` if it is not settled."""
+    return str(_load("compile_jobs")["data_types"].get(tensorrt.partition(".")[0], {}).get(data_type, ""))
 
 
 def not_settled() -> tuple[str, ...]:

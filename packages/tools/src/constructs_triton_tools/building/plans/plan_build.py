@@ -13,6 +13,7 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 from constructs_triton_tools.building.plans.compile_jobs import smallest_with_gpu
 from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
+from constructs_triton_tools.building.plans.shapes import InputRange
 from triton_model_check.model_files.plan_manifest import gpu_folder
 
 _KEY_FORMAT = 1
@@ -43,6 +44,7 @@ class PlanBuild:
         image: The image.
         gpu: The instance type that runs the job; it has the GPU of the endpoint.
         instance_types: The instance types that were asked for, all with this GPU.
+        ranges: The shapes of the inputs that have a variable size, which are among the arguments.
     """
 
     model: OnnxModelFile
@@ -50,6 +52,7 @@ class PlanBuild:
     image: BuildImage
     gpu: InstanceType
     instance_types: tuple[str, ...] = field(default=())
+    ranges: tuple[InputRange, ...] = ()
 
     @cached_property
     def key(self) -> str:

@@ -91,8 +91,7 @@ class PlanCache:
     def keep(self, draft: Path, manifest: PlanManifest) -> BuiltPlan:
         """Write the manifest into a filled draft, and keep it under the key of the manifest."""
         content = draft / "content"
-        text = json.dumps(manifest.to_dict(), indent=2) + "\n"
-        (content / MANIFEST_FILE).write_text(text, encoding="utf-8", newline="\n")
+        _write_manifest(content, manifest)
         for path in _files(content).values():
             set_time_back(path)
         Seal.of(manifest.key, _files(content)).write(content / _SEAL)
@@ -110,6 +109,11 @@ def describe_built_plan(plan: Path) -> tuple[str, int, str]:
         fault = described.faults[0]
         raise InvalidValueError(f"{plan}: {fault.message}; look at trtexec.log of the job")
     return described.versions.get("tensorrt", ""), plan.stat().st_size, sha256_of(plan)
+
+
+def _write_manifest(folder: Path, manifest: PlanManifest) -> None:
+    text = json.dumps(manifest.to_dict(), indent=2) + "\n"
+    (folder / MANIFEST_FILE).write_text(text, encoding="utf-8", newline="\n")
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -137,7 +141,7 @@ def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, b
             model = draft / name
             (model / "1").mkdir(parents=True)
             shutil.copyfile(built.plan, model / "1" / "model.plan")
-            shutil.copyfile(built.folder / MANIFEST_FILE, model / MANIFEST_FILE)
+            _write_manifest(model, built.manifest)
             (model / "config.pbtxt").write_text(config_text, encoding="utf-8", newline="\n")
             with suppress(FileNotFoundError):
                 target.replace(draft / "replaced")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanC
 from constructs_triton_tools.building.plans.job_policies import policy_document
 from constructs_triton_tools.building.plans.job_request import JobRequest
 from constructs_triton_tools.building.plans.plan_files import PlanCache, check_destination, write_compiled
+from constructs_triton_tools.building.plans.plan_tensors import with_tensors
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
 from constructs_triton_tools.cli.options import confirm
@@ -120,7 +122,7 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
         confirm(arguments, lambda: _question(prices))
     results = []
     for request, plan in found.items():
-        compiled = plan or compiler.build(request)
+        compiled = _with_tensors(request, plan or compiler.build(request))
         folder = write_compiled(
             arguments.output,
             request.build.gpu_folder,
@@ -135,6 +137,12 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
         print_json({"model": compilation.name, "plans": results})
     else:
         print_lines("", *_next_commands(arguments, compilation))
+
+
+def _with_tensors(request: JobRequest, compiled: CompiledPlan) -> CompiledPlan:
+    """Add what follows from the model, which plans that were kept by earlier versions do not have."""
+    manifest = with_tensors(compiled.built.manifest, request.build)
+    return replace(compiled, built=replace(compiled.built, manifest=manifest))
 
 
 def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:

@@ -90,7 +90,8 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
     given = read_input_ranges(arguments.inputs)
     config = _config(arguments, model, config_path, image.tensorrt, given)
     batch = usual_batch(config, arguments.opt_batch_size)
-    shapes = tuple(shape_arguments(input_ranges(model.described, config, given, batch)))
+    ranges = input_ranges(model.described, config, given, batch)
+    shapes = tuple(shape_arguments(ranges))
     options = BuildOptions(**chosen(arguments, BuildOptions))
     builds = [
         PlanBuild(
@@ -99,6 +100,7 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
             image=image,
             gpu=gpu,
             instance_types=types,
+            ranges=ranges,
         )
         for gpu, types in groups.items()
     ]

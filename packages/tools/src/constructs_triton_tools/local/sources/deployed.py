@@ -1,7 +1,7 @@
 """Reads deployed endpoints: their definitions from SageMaker, their archives from S3, as archives or files.
 
-Calls DescribeEndpoint, DescribeEndpointConfig, DescribeModel, ListInferenceComponents and
-DescribeInferenceComponent, and downloads the archives.
+Calls ListEndpoints, ListStackResources for a stack, DescribeEndpoint, DescribeEndpointConfig, DescribeModel,
+ListInferenceComponents and DescribeInferenceComponent, and downloads the archives.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ from constructs_triton_tools.local.sources.specs import (
     VariantSpec,
     check_names,
 )
+from constructs_triton_tools.operations.stack_endpoints import endpoints_among
 
 
 def read_deployed_endpoints(
-    endpoint_url: str, directory: Path, *, endpoint: str | None = None
+    endpoint_url: str, directory: Path, *, endpoint: str | None = None, stack: str | None = None
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
+
+    ``endpoint`` and ``stack`` choose one endpoint, and those of one CloudFormation stack.
 
     The models of a single-model container are downloaded immediately. Those of a multi-model container are
     downloaded on their first call, so that archives added later can be called too.
     """
     try:
-        specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
+        specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint, stack))
     except AwsError as error:
         raise LocalEndpointError(
             f"--aws-endpoint-url: {error.reason}; check the address {endpoint_url}, the credentials and the "
@@ -48,7 +51,8 @@ def read_deployed_endpoints(
     if not specs:
         wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
         raise LocalEndpointError(
-            f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy it, or change --endpoint"
+            f"--aws-endpoint-url: {wanted}{f' in the stack {stack!r}' if stack else ''} at {endpoint_url}; "
+            "deploy it, or change --endpoint or --stack"
         )
     return specs
 
@@ -60,10 +64,13 @@ class _Account:
         self._reader = AwsReader(make_session(), endpoint_url)
         self._objects = _Objects(self._reader, directory)
 
-    def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
-        for summary in self._reader.members("sagemaker", "list_endpoints", "Endpoints"):
-            if wanted in (None, summary["EndpointName"]):
-                yield self._endpoint(summary["EndpointName"])
+    def endpoints(self, wanted: str | None, stack: str | None) -> Iterator[EndpointSpec]:
+        listed = self._reader.members("sagemaker", "list_endpoints", "Endpoints")
+        names = [each["EndpointName"] for each in listed]
+        if stack is not None:
+            operation = "list_stack_resources", "StackResourceSummaries"
+            names = endpoints_among(self._reader.members("cloudformation", *operation, StackName=stack))
+        yield from (self._endpoint(each) for each in names if wanted in (None, each))
 
     def _describe(self, kind: str, **request: str) -> dict[str, Any]:
         return self._reader.require("sagemaker", f"describe_{kind}", **request)

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from constructs_triton_tools.measuring.load_test.step import Limits
+from constructs_triton_tools.measuring.load_test.step import Limits, Verdict
 from constructs_triton_tools.measuring.tuning.bench import BenchStep
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.comparison import Comparison, ComparisonVerdict, compare_rounds
@@ -139,7 +139,12 @@ class TuneResult:
 
     def _keep(self, rate: str, limit: str) -> str:
         if not self.is_measured:
-            return f"{self.model}: the search ended before the rate of your configuration was known."
+            held = [each.result.rate for each in self.steps if each.result.verdict is Verdict.HELD]
+            so_far = f"it held {_number(max(held))} requests per second" if held else "it held no rate"
+            return (
+                f"{self.model}: the search ended before the rate of your configuration was known; so far "
+                f"{so_far}. Run the command again with a larger --budget-minutes: it goes on from here."
+            )
         if not self.rate(self.present):
             return f"No configuration that was tried holds any rate within {limit}."
         if self.is_interrupted:

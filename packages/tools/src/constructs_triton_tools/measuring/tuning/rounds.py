@@ -148,10 +148,17 @@ class Schedule:
                 return rounds, min(each, self.confirm_seconds)
         return FEWEST_ROUNDS, self.step_seconds
 
+    @property
+    def _candidate_seconds(self) -> float:
+        short = _SHORT_STEPS * (self.step_seconds + LEAD_SECONDS)
+        return _START_SECONDS + short + _LONG_STEPS * (self.confirm_seconds + LEAD_SECONDS)
+
+    @property
+    def fitting_candidates(self) -> int:
+        """How many candidates a search usually tries within the budget."""
+        return max(1, int(self.search_seconds / self._candidate_seconds))
+
     def expected_seconds(self, candidates: int) -> float:
         """Return how long a search of this number of candidates and its comparison usually take."""
-        short = _SHORT_STEPS * (self.step_seconds + LEAD_SECONDS)
-        long = _LONG_STEPS * (self.confirm_seconds + LEAD_SECONDS)
-        search = candidates * (_START_SECONDS + short + long)
-        comparison = self._comparison_seconds(2)
+        search, comparison = candidates * self._candidate_seconds, self._comparison_seconds(2)
         return min(search, self.search_seconds) + min(comparison, self.budget_seconds - self.search_seconds)
