@@ -10,7 +10,7 @@ from virtual_time import run
 
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton_tools.measuring.load_test.samples import count_tokens
+from constructs_triton_tools.measuring.generated_text import count_tokens
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits
 
@@ -31,7 +31,7 @@ def server(
             await asyncio.sleep(GAP if number else first)
             if number == fail_at:
                 return 200, f"event {number}: the model failed"
-            note(asyncio.get_running_loop().time(), tokens)
+            note(asyncio.get_running_loop().time(), tokens, None)
         return 200, ""
 
     return stream
@@ -125,7 +125,7 @@ def test_open_streams_are_closed_after_the_grace() -> None:
     async def stalls(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         nonlocal cancelled
         try:
-            note(asyncio.get_running_loop().time() + 0.2, 1)
+            note(asyncio.get_running_loop().time() + 0.2, 1, None)
             return await server(first=1000)(request, note)
         except asyncio.CancelledError:
             cancelled += 1
@@ -192,7 +192,7 @@ def test_event_without_tokens_is_no_token() -> None:
     async def ends(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         answer = await server(tokens=1)(request, note)
         await asyncio.sleep(0.5)
-        note(asyncio.get_running_loop().time(), 0)
+        note(asyncio.get_running_loop().time(), 0, None)
         return answer
 
     found = figures(measure(ends, 4))
@@ -203,7 +203,7 @@ def test_streams_of_one_token_have_no_time_between() -> None:
     """Without a second event there is nothing to divide; the limit between tokens is met."""
 
     async def once(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
-        note(asyncio.get_running_loop().time(), 1)
+        note(asyncio.get_running_loop().time(), 1, None)
         return 200, ""
 
     result = measure(once, 4, StreamLimits(between_tokens_ms=1))
@@ -217,7 +217,7 @@ def test_late_generator_makes_a_missed_first_token_void() -> None:
     async def busy(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         loop = asyncio.get_running_loop()
         loop._selector.now += 0.02  # type: ignore[attr-defined]  # the generator itself works for 20 ms
-        note(loop.time(), 1)
+        note(loop.time(), 1, None)
         return 200, ""
 
     result = measure(busy, 100, StreamLimits(first_token_ms=100))
