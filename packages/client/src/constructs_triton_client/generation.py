@@ -1,7 +1,4 @@
-"""Requests and responses of models that generate: one JSON object as request, events of JSON as response.
-
-The forms are Triton's generate extension, and those of vLLM and LMI: OpenAI's chat completions and LMI's own.
-"""
+"""Requests and responses of models that generate: Triton's generate extension, streams of vLLM and LMI."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ class GenerationReader:
     response may have an output named ``error``.
 
     Raises:
-        InvocationError: an event reports an error of the model, or the stream ends before the model has ended.
+        InvocationError: an event reports an error of the model, or the stream ends before the model.
         ResponseDecodingError: the stream is malformed, as for ``EventReader``, or an event is no JSON object.
     """
 
@@ -82,7 +79,7 @@ class GenerationReader:
         yield from self._read(self._reader.finish())
         if self._is_open:
             raise InvocationError(
-                "event stream: ended before the model had; see the endpoint's log, and send the request again"
+                "event stream: ended before the model; see the endpoint's log, and send the request again"
             )
 
     def _read(self, events: Iterable[str]) -> Iterator[GenerateEvent]:
@@ -106,7 +103,7 @@ class GenerationReader:
             )
         if any("message" in each for each in choices) or ("generated_text" in event and "token" not in event):
             raise InvocationError(
-                f'event {self.count}: is a whole response; add "stream": true to the request, or do not stream'
+                f'event {self.count}: is a whole response; add "stream": true to the request'
             )
         if choices:
             self._is_open = not any(reasons)

@@ -58,7 +58,7 @@ def test_table_file_and_figure(
     assert all(line.endswith("  tokens  held") for line in out[2:4])
     assert out[4].startswith("highest concurrency held: at least 2 open streams, ")
     assert out[4].endswith("no higher load was tried; add a higher number to --concurrency")
-    assert out[5] == "tokens are the num_output_tokens of the responses"
+    assert out[5] == "tokens are those that the responses report, as num_output_tokens or usage"
     path, _, body = server.received[-1]
     assert path == "/endpoints/story/invocations-response-stream"
     assert json.loads(body) == {"text_input": ["hi"], "max_tokens": [2]}

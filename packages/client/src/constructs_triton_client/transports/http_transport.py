@@ -46,8 +46,7 @@ class HttpTransport:
     Requests are not retried. Safe to use from several threads.
 
     Args:
-        url: Address of the container, such as ``http://localhost:8080``. One that ends in ``/completions``, as
-            that of a server with OpenAI's paths, is used as it is.
+        url: Address of the container, such as ``http://localhost:8080``, or one ending in ``/completions``.
         read_timeout_seconds: Longest pause within a response, in seconds.
         maximum_response_bytes: A longer response or stream raises ``InvocationError``, before it is read if
             its length is announced.

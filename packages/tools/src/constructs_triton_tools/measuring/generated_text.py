@@ -14,13 +14,13 @@ from constructs_triton_client.generation import objects_in
 
 
 def generated_text(event: Mapping[str, Any]) -> str | None:
-    """Return the text that an event adds, with reasoning and calls of tools; ``None`` without such a field."""
+    """Return the text that an event adds, also reasoning and tool calls; ``None`` without such a field."""
     if isinstance(event.get("choices"), list):
         pieces = [piece for choice in objects_in(event, "choices") for piece in _pieces(choice)]
         return "".join(piece for piece in pieces if isinstance(piece, str))
     token = event.get("token")
     value = token.get("text") if isinstance(token, dict) else event.get("text_output")
-    values = value if isinstance(value, list) else [value]
+    values: list[Any] = value if isinstance(value, list) else [value]
     return "".join(values) if all(isinstance(each, str) for each in values) else None
 
 
@@ -52,5 +52,6 @@ def count_tokens(event: Mapping[str, Any]) -> int | None:
 
 def count_all_tokens(event: Mapping[str, Any]) -> int | None:
     """Return the tokens of the stream up to this event, if its ``usage`` has them."""
-    counts = [usage.get("completion_tokens") for usage in objects_in(event, "usage")]
-    return next((each for each in counts if type(each) is int and each >= 0), None)
+    usage = event.get("usage")
+    total = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return total if type(total) is int and total >= 0 else None

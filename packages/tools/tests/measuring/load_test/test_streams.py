@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from virtual_time import run
 
+from constructs_triton_tools.measuring.generated_text import count_tokens
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton_tools.measuring.generated_text import count_tokens
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits
 

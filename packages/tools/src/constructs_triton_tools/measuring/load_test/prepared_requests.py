@@ -16,7 +16,6 @@ from constructs_triton_client.transports.http_transport import container_headers
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 from constructs_triton_core.aws.aws_reader import credentials_of, make_session
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
-from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens
 from constructs_triton_tools.measuring.load_test.samples import OK
 
 if TYPE_CHECKING:
@@ -204,6 +203,7 @@ class HttpSender:
         those of the stream up to it.
         """
         aiohttp = import_aiohttp()
+        from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens
         from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader
 
         clock = asyncio.get_running_loop().time
