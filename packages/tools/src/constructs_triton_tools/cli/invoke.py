@@ -66,8 +66,7 @@ Otherwise, --json prints only the response; without it, a request of this form i
 examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
   constructs-triton invoke story --stream --input text_input='Once upon':BYTES --input max_tokens=9:INT32
-  constructs-triton invoke chat --stream \\
-      --body '{"messages": [{"role": "user", "content": "hello"}], "stream": true}'
+  constructs-triton invoke chat --stream --body '{"messages": [...], "stream": true}'
   OPENAI_API_KEY=$(constructs-triton invoke chat --print-token --valid-for 1h)
   constructs-triton invoke resnet --random --repository models --shape image=3,224,224
 """
