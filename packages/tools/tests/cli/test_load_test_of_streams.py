@@ -269,6 +269,7 @@ def test_chat_without_usage_says_what_to_add(server: NullServer, capsys: pytest.
             ("--body", "{"),
             r"--body: must be a JSON object, got '\{' .*; write it in quotes, or @ and the path of",
         ),
+        (("--body", '{"a":' + "[" * 200 + "]" * 200 + "}"), "--body: must be a JSON object, got .*nested"),
         (("--body", "[1]"), "--body: must be a JSON object, got .*it is not an object"),
         (("--body", "@/nowhere.json"), "--body: must be a JSON object, got '@/nowhere.json' .*No such file"),
     ],

@@ -53,7 +53,7 @@ def test_event_without_text(event: dict[str, Any]) -> None:
     ],
 )
 def test_malformed_choices_have_no_text(event: dict[str, Any]) -> None:
-    """What a container sends in place of an object or a string is passed over."""
+    """What a container sends in place of an object or a string is ignored."""
     assert (generated_text(event), count_tokens(event), count_all_tokens(event)) == ("", 0, None)
 
 
