@@ -170,8 +170,8 @@ class Body(TypedDict, total=False):
     """A request that is sent as it is."""
 
     body: Annotated[str, Value(
-        "a whole request, such as a chat completion, as a JSON object or in a file",
-        metavar="JSON|@FILE")]
+        "a whole request as a JSON object, such as a chat completion, or @ and the path of its file",
+        metavar="JSON")]
 
 
 class Requests(TypedDict, total=False):
