@@ -61,7 +61,7 @@ async def read_as_load_test(port: int, path: str) -> int:
     async with HttpSender(None, is_local=True) as sender:
         count = 0
 
-        def note(_: float, tokens: int | None) -> None:
+        def note(_: float, tokens: int | None, _total: int | None) -> None:
             nonlocal count
             count += tokens or 0
 

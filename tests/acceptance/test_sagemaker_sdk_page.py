@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
 from test_sagemaker_sdk import write_doubling_model
 from triton_server import needs_server
+from workspace import PACKAGES
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
@@ -79,3 +80,31 @@ def test_sdk_calls_a_local_endpoint(python: Path, tmp_path: Path) -> None:
         url = {"AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": local.endpoint_url}
         printed = run_program(python, "predict.py", tmp_path, **url)
     assert printed.splitlines()[-1] == "[3.0, 4.0]"
+
+
+TOKENS = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from botocore.credentials import Credentials
+from constructs_triton_client.transports.bearer_token import sign_bearer_token
+from sagemaker.core.token_generator.token_generator import _generate_token
+
+for session in (None, "session/token+="):
+    credentials = Credentials("AKIDEXAMPLE", "secret", session)
+    for seconds in (1, 3600, 43_200):
+        for _ in range(5):  # both in the same second
+            makers = sign_bearer_token, _generate_token
+            tokens = [make(credentials, "eu-west-1", seconds) for make in makers]
+            if tokens[0] == tokens[1]:
+                break
+        assert tokens[0] == tokens[1], tokens
+"""
+
+
+def test_bearer_token_is_that_of_the_sdk(python: Path) -> None:
+    """Byte for byte, with and without a session token."""
+    sources = [
+        str(PACKAGES[name].root.parent) for name in ("constructs_triton_client", "constructs_triton_core")
+    ]
+    done = subprocess.run([str(python), "-c", TOKENS, *sources], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -17,6 +17,7 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.cli.load_test.requests import BodyForm, read_lines
+from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens, generated_text
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.planning.prices import read_prices
 from triton_model_check.untrusted.ignore_patterns import compile_patterns
@@ -38,7 +39,16 @@ LINES = (
 )
 PRICES = b"instance_type,price_per_hour\nml.g5.xlarge,1.408\nml.c5.large,0.1\n"
 PATTERNS = b"*.log\n!keep/*.log\n/build/\n**/cache/**\n[a-z]*?.tmp\n\\#x\n"
-GENERATION = b'data: {"text_output": "a"}\n\ndata: {"error": "no"}\n\n'
+GENERATION = b"""data: {"text_output": "a"}
+
+data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], "usage": {"completion_tokens": 1}}
+
+{"token": {"id": 1, "text": "a"}, "generated_text": null, "details": null}
+data: [DONE]
+
+data: {"error": "no"}
+
+"""
 LOG = (
     b"E1122 10:00:00.1 1 model_lifecycle.cc:654] failed to load 'm' version 1: Internal: unable to load\n"
     b"CUDA out of memory. Tried to allocate 2.00 GiB\n"
@@ -101,7 +111,10 @@ def read_patterns(content: bytes, _: Path) -> None:
 
 def read_generation_events(content: bytes, _: Path) -> None:
     """Events of a model that generates text."""
-    list(read_generation([content]))
+    for event in read_generation([content]):
+        generated_text(event)
+        assert (count_tokens(event) or 0) >= 0
+        assert (count_all_tokens(event) or 0) >= 0
 
 
 def read_log(content: bytes, _: Path) -> None:

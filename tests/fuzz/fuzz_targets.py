@@ -20,7 +20,7 @@ from client_targets import answers, read_answer
 from reader_targets import READERS
 from template_targets import read_assembly, seeds
 
-from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.wire import decode_request
 from constructs_triton_client.wire.content_type import format_content_type
 from constructs_triton_client.wire.responses import decode_response
@@ -256,8 +256,10 @@ def _read_traffic(content: bytes, folder: Path) -> None:
 
 
 def _read_events(content: bytes, _: Path) -> None:
-    whole = list(iterate_events([content]))
-    assert list(iterate_events(content[at : at + 1] for at in range(len(content)))) == whole
+    whole, in_bytes = EventReader(), EventReader()
+    events = [*whole.feed(content), *whole.finish()]
+    parts = (content[at : at + 1] for at in range(len(content)))
+    assert [*(event for part in parts for event in in_bytes.feed(part)), *in_bytes.finish()] == events
 
 
 def _read_response(content: bytes, _: Path) -> None:

@@ -75,9 +75,10 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_hostile_repositories.py": "test_large_python_source_is_not_checked",
     },
     (
-        "JSON files: templates, recorded requests, lines of `load-test --requests`, values of `--input`, "
-        "traffic"
+        "JSON files: templates, recorded requests, lines of `load-test --requests`, values of `--input` and "
+        "`--body`, traffic"
     ): {
+        "test_load_test_of_streams.py": "test_bodies_that_cannot_be_sent",
         "test_bounded_files.py": "test_hostile_json_is_refused test_largest_values_are_read",
     },
     "All requests of `load-test --requests`": {

@@ -7,6 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chat_streams import (
+    ANSWER,
+    CHUNKS,
+    ERROR,
+    LMI,
+    LMI_FAILED,
+    ROLE,
+    STOP,
+    USAGE,
+    WHOLE,
+    WORDS,
+    events,
+    lines,
+)
 
 from constructs_triton_client import InMemoryTransport, TritonClient
 from constructs_triton_client.generation import encode_generation, read_generation
@@ -102,3 +116,65 @@ def test_events_before_an_error_are_yielded() -> None:
         next(events)
     assert caught.value.model_message == said
     assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("stream", "chunks"), [(events(CHUNKS), CHUNKS), (lines(CHUNKS), CHUNKS), (lines(LMI), LMI)]
+)
+def test_events_of_chats_are_the_same_however_they_are_cut(
+    stream: bytes, chunks: list[dict[str, Any]]
+) -> None:
+    """Server-sent events with [DONE] and JSON lines, cut within lines, characters and line ends."""
+    for size in (*range(1, 12), len(stream)):
+        parts = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert [dict(each) for each in read_generation(parts)] == chunks
+
+
+def test_client_streams_a_chat() -> None:
+    """The body is sent as it is given; the choices are those of the container."""
+    transport = InMemoryTransport(dict, parts=[events(CHUNKS)])
+    body = {"messages": [{"role": "user", "content": "grüß"}], "stream": True}
+    answer = [
+        each["choices"][0]["delta"].get("content", "")
+        for each in TritonClient(transport).infer_stream(body)
+        if each["choices"]
+    ]
+    assert "".join(answer) == ANSWER
+    assert json.loads(transport.calls[0].invocation.body) == body
+
+
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        (
+            events([ROLE, *WORDS, ERROR]),
+            "event 4: the model failed, got out of memory; see the endpoint's log",
+        ),
+        (lines([ROLE, {"code": 424, "error": "broke"}]), "event 1: the model failed, got broke"),
+        (lines(LMI_FAILED), "event 1: the model failed, got error"),
+        (
+            events([ROLE, {**STOP, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}]),
+            "event 1: the model",
+        ),
+        (json.dumps(WHOLE).encode(), 'event 0: is a whole response; add "stream": true to the request'),
+        (b'{"generated_text":"a b."}\n', "event 0: is a whole response"),
+        (
+            events([ROLE, *WORDS], is_done=False),
+            "event stream: ended before the model; see the endpoint's log, and",
+        ),
+        (lines([ROLE]), "event stream: ended before the model"),
+    ],
+)
+def test_what_fails_in_a_chat_is_an_error(stream: bytes, message: str) -> None:
+    """Errors have status 200; a stream without an end was cut off; without "stream" there is one response."""
+    with pytest.raises(InvocationError) as raised:
+        list(read_generation([stream]))
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "stream", [events([ROLE, *WORDS]), lines([ROLE, STOP]), events([USAGE], is_done=False)]
+)
+def test_one_sign_of_the_end_is_enough(stream: bytes) -> None:
+    """[DONE] or a finish_reason; and an error that is null is none."""
+    assert list(read_generation([stream, lines([{**STOP, "error": None}])]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs
 
 import boto3
 import botocore
@@ -271,3 +273,39 @@ def test_response_without_content_type(server: Server) -> None:
     transport = for_sagemaker(server.url).transport
     reply = transport.invoke(Invocation(b"", "text/plain"))
     assert (reply.body, reply.content_type) == (b"reply", "")
+
+
+def test_bearer_token_is_a_signed_request() -> None:
+    """Its form is that of AWS's package; the secret key is not in it."""
+    session = boto3.Session("AKIDEXAMPLE", "secret-key", "token/+=", region_name="eu-west-1")
+    token = SageMakerTransport("chat", session=session).bearer_token(3600)
+    prefix, _, encoded = token.rpartition("-")
+    address, _, query = base64.b64decode(encoded, validate=True).decode().partition("?")
+    fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
+    assert (prefix, address) == ("sagemaker-api-key", "sagemaker.amazonaws.com/")
+    assert [*fields] == ["Action", *(f"X-Amz-{name}" for name in SIGNED), "Version"]
+    assert fields["Action"] == "CallWithBearerToken"
+    assert fields["X-Amz-Credential"].split("/")[::2] == ["AKIDEXAMPLE", "eu-west-1", "aws4_request"]
+    assert (fields["X-Amz-Expires"], fields["X-Amz-Security-Token"]) == ("3600", "token/+=")
+    assert "secret-key" not in str(fields)
+
+
+SIGNED = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Security-Token", "Signature")
+
+
+@pytest.mark.parametrize("seconds", [0, 43_201])
+def test_bearer_token_is_valid_for_at_most_12_hours(seconds: int) -> None:
+    """SageMaker accepts no longer ones."""
+    with pytest.raises(
+        InvalidValueError, match=f"valid_seconds: must be from 1 to 43200, got {seconds}; write"
+    ):
+        SageMakerTransport("chat", session=SESSION).bearer_token(seconds)
+
+
+def test_bearer_token_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names what to do, as for a request."""
+    monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
+    with pytest.raises(
+        InvocationError, match=r"chat.*NoCredentialsError.*; log in to AWS, or pass a session"
+    ):
+        SageMakerTransport("chat", region_name="eu-west-1").bearer_token()

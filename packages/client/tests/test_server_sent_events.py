@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 from cpu_limit import cpu_limit
 
 from constructs_triton_client import server_sent_events
-from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_core.errors import ResponseDecodingError
 
 STREAM = (
@@ -14,6 +16,14 @@ STREAM = (
     b'data: {"a":\r\ndata:  1}\n\nevent: x\rdata:no space\r\r'
 )
 EVENTS = ['{"text":"grüß"}', '{"a":\n 1}', "no space"]
+
+
+def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
+    """Yield the data of each event as soon as the event is complete."""
+    reader = EventReader()
+    for part in parts:
+        yield from reader.feed(part)
+    yield from reader.finish()
 
 
 def test_stream_cut_at_every_byte_has_the_same_events() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from chat_server import FIRST, run_chat_server
+from chat_streams import CHUNKS, ERROR, ROLE, WHOLE, WORDS, events
 from null_server import Received, run_null_server
 
 import constructs_triton_client as client
@@ -233,15 +239,111 @@ def test_a_missing_batch_axis_suggests_the_option(
     assert capsys.readouterr().err == f"error: {expected}\n"
 
 
-def test_stream_prints_each_event(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stream_prints_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     """A model that generates gets the inputs as fields; what streams cannot have is an error."""
     words = ["--stream", "--input", "text_input=hi:BYTES", "--input", "max_tokens=2:INT32"]
     with run_null_server() as server:
         server.content_type = "text/event-stream"
         server.answer = b'data: {"text_output":"a","model_name":"m"}\n\n' * 2
         assert main(["invoke", server.url, *words]) == 0
-        assert capsys.readouterr().out.splitlines() == ["text_output: a, model_name: m"] * 2
+        assert capsys.readouterr().out == "aa\n"
         assert main(["invoke", server.url, *words, "--json"]) == 0
         assert json.loads(capsys.readouterr().out.splitlines()[1])["text_output"] == "a"
         assert main(["invoke", server.url, *words, "--target-model", "m"]) == 2
     assert "--target-model: cannot be used with --stream" in capsys.readouterr().err
+
+
+CHAT = {"messages": [{"role": "user", "content": "grüß mich"}], "stream": True}
+
+
+def test_text_of_a_chat_is_printed_as_it_arrives() -> None:
+    """The reasoning is on standard output before the server has sent the answer."""
+    with run_chat_server() as server:
+        words = ["invoke", "chat", "--endpoint-url", server.url, "--inference-component", "c", "--stream"]
+        command = [sys.executable, "-m", "constructs_triton.cli", *words, "--body", json.dumps(CHAT)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            first, began = process.stdout.read(3), time.monotonic()
+            rest = process.stdout.read()
+            assert (first + rest).decode() == "hm Grüß\n dich\n"
+            assert time.monotonic() - began > FIRST / 2
+    assert process.returncode == 0
+    (path, headers, body), *_ = server.received
+    assert (path, body) == ("/endpoints/chat/invocations-response-stream", CHAT)
+    assert headers["X-Amzn-SageMaker-Inference-Component"] == "c"
+
+
+def test_events_of_a_chat_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With --json, each event is a line; a body may be in a file."""
+    (tmp_path / "chat.json").write_text(json.dumps(CHAT))
+    with run_chat_server() as server:
+        words = ["invoke", server.url, "--stream", "--body", f"@{tmp_path / 'chat.json'}", "--json"]
+        assert main(words) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == CHUNKS
+
+
+def test_error_in_the_middle_of_a_chat(capsys: pytest.CaptureFixture[str]) -> None:
+    """The text so far has a line of its own, and the error follows."""
+    with run_null_server() as server:
+        server.answer = events([ROLE, *WORDS, ERROR])
+        assert main(["invoke", server.url, "--stream", "--body", json.dumps(CHAT)]) == 1
+    out, error = capsys.readouterr()
+    assert out == "Grüß\n dich\n"
+    assert error == "error: event 4: the model failed, got out of memory; see the endpoint's log\n"
+
+
+def test_body_without_stream_is_sent_and_its_response_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Any JSON object and any response; what belongs to tensors is refused."""
+    with run_chat_server() as server:
+        sagemaker = ["chat", "--endpoint-url", server.url, "--inference-component", "c"]
+        body = ["--body", '{"messages": []}']
+        assert main(["invoke", *sagemaker, *body]) == 0
+        assert json.loads(capsys.readouterr().out) == WHOLE
+        assert server.received[0][1]["X-Amzn-SageMaker-Inference-Component"] == "c"
+        assert main(["invoke", server.url, *body, "--target-model", "m.tar.gz"]) == 0
+        assert [path for path, *_ in server.received][1:] == ["/models/m.tar.gz/invoke"]
+        assert main(["invoke", server.url, *body, "--batch"]) == 2
+    assert (
+        "--batch: cannot be used with --body: the body is sent as it is; remove it" in capsys.readouterr().err
+    )
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-key")
+
+
+@pytest.mark.usefixtures("credentials")
+def test_token_is_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """A shell keeps it in a variable; the base URL and the end are on standard error."""
+    words = ["invoke", "shared", "--print-token", "--valid-for", "1h", "--region", "eu-west-1"]
+    assert main([*words, "--inference-component", "chat"]) == 0
+    out, error = capsys.readouterr()
+    (token,) = out.splitlines()
+    signed = base64.b64decode(token.removeprefix("sagemaker-api-key-")).decode()
+    assert "AKIDEXAMPLE" in signed
+    assert "Expires=3600" in signed
+    url = "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/shared"
+    assert error.splitlines()[0] == f"base URL: {url}/inference-components/chat/openai/v1"
+    assert token not in error
+    assert main([*words, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["base_url"], [*printed]) == (f"{url}/openai/v1", ["base_url", "api_key", "expires"])
+
+
+@pytest.mark.usefixtures("credentials")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["chat", "--valid-for", "13h"], "--valid-for: must be from 1s to 12h, got 46800s; write 12h"),
+        (["chat", "--valid-for", "0s"], "--valid-for: must be from 1s to 12h, got 0s"),
+        (["http://127.0.0.1:9"], "--print-token: a container needs no token; give the name of an endpoint"),
+    ],
+)
+def test_token_that_cannot_be_printed(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message has the option and the fix."""
+    assert main(["invoke", *words, "--print-token", "--region", "eu-west-1"]) == 2
+    assert message in capsys.readouterr().err

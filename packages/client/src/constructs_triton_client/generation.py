@@ -1,23 +1,25 @@
-"""Triton's generate extension: one flat JSON object as request, events of flat JSON as response."""
+"""Requests and responses of models that generate: Triton's generate extension, streams of vLLM and LMI."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.invocation_errors import NOT_STREAMING, NOT_STREAMING_HINT
-from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.wire import EncodedRequest
 from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 
-__all__ = ["encode_generation", "read_event", "read_generation"]
+__all__ = ["GenerationReader", "encode_generation", "objects_in", "read_generation"]
 
 # What Triton answers, with status 200, if inference type generate meets a model with 0 or several responses.
 _SEVERAL = "generate expects model to produce exactly 1 response"
+_DONE = "[DONE]"  # ends the stream of OpenAI's form
+_FAILED = "error"  # finish_reason of LMI after an error
 
 
 def encode_generation(fields: Mapping[str, Any]) -> EncodedRequest:
@@ -45,28 +47,72 @@ def _to_json(value: object) -> object:
 
 
 def read_generation(parts: Iterable[bytes]) -> Generator[GenerateEvent]:
-    """Yield the events of a response; errors as those of ``read_event`` and ``iterate_events``."""
-    for index, data in enumerate(iterate_events(parts)):
-        yield read_event(index, data)
+    """Yield the events of a response; errors as those of ``GenerationReader``."""
+    reader = GenerationReader()
+    for part in parts:
+        yield from reader.feed(part)
+    yield from reader.finish()
 
 
-def read_event(index: int, data: str) -> GenerateEvent:
-    """Read an event of a response; ``index`` is its number, for messages.
+class GenerationReader:
+    """Reads the events of one response from parts that are fed one after the other.
 
     An error has status 200 once the stream has begun. Triton's errors have no ``model_name``, while a
     response may have an output named ``error``.
 
     Raises:
-        InvocationError: the event reports an error of the model.
-        ResponseDecodingError: the event is not a JSON object.
+        InvocationError: an event reports an error of the model, or the stream ends before the model.
+        ResponseDecodingError: the stream is malformed, as for ``EventReader``, or an event is no JSON object.
     """
-    event = _parse(index, data)
-    if "error" in event and "model_name" not in event:
-        said = str(event["error"])
-        raise InvocationError(
-            f"event {index}: the model failed, got {said:.500}; {_hint(said)}", model_message=said
-        )
-    return GenerateEvent(event)
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._reader = EventReader()
+        self._is_open = False  # of OpenAI's form only: a finish_reason, or the last line, must follow
+
+    def feed(self, part: bytes) -> Iterator[GenerateEvent]:
+        """Yield the events that end in this part."""
+        return self._read(self._reader.feed(part))
+
+    def finish(self) -> Iterator[GenerateEvent]:
+        """Yield the event that ends with the stream; there are no further parts."""
+        yield from self._read(self._reader.finish())
+        if self._is_open:
+            raise InvocationError(
+                "event stream: ended before the model; see the endpoint's log, and send the request again"
+            )
+
+    def _read(self, events: Iterable[str]) -> Iterator[GenerateEvent]:
+        for data in events:
+            if data == _DONE:
+                self._is_open = False
+                continue
+            event = _parse(self.count, data)
+            if "model_name" not in event:
+                self._check(event)
+            self.count += 1
+            yield GenerateEvent(event)
+
+    def _check(self, event: dict[str, Any]) -> None:
+        choices = objects_in(event, "choices")
+        reasons = [each.get("finish_reason") for each in [*choices, *objects_in(event, "details")]]
+        if (error := event.get("error")) is not None or _FAILED in reasons:
+            said = str(error.get("message", error) if isinstance(error, dict) else error or _FAILED)
+            raise InvocationError(
+                f"event {self.count}: the model failed, got {said:.500}; {_hint(said)}", model_message=said
+            )
+        if any("message" in each for each in choices) or ("generated_text" in event and "token" not in event):
+            raise InvocationError(
+                f'event {self.count}: is a whole response; add "stream": true to the request'
+            )
+        if choices:
+            self._is_open = not any(reasons)
+
+
+def objects_in(fields: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the JSON objects of a field: its items, or the field itself."""
+    value = fields.get(name)
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:

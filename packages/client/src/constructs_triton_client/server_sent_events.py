@@ -8,11 +8,11 @@ With inference type ``generate`` Triton sends one JSON object without this frame
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from constructs_triton_core.errors import ResponseDecodingError
 
-__all__ = ["EventReader", "iterate_events"]
+__all__ = ["EventReader"]
 
 MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
 # What may arrive between two events: comments, empty lines and parts. A part costs time, however small it is.
@@ -22,21 +22,13 @@ _FIELDS = {b"", b"data", b"event", b"id", b"retry"}
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
-def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
-    """Yield the data of each event as soon as the event is complete.
+class EventReader:
+    """Reads the data of events from parts that are fed one after the other.
 
     Raises:
         ResponseDecodingError: an event is cut off, is not UTF-8, is larger than ``MAXIMUM_EVENT_BYTES``, or
             does not come; or a line is no part of an event.
     """
-    reader = EventReader()
-    for part in parts:
-        yield from reader.feed(part)
-    yield from reader.finish()
-
-
-class EventReader:
-    """Reads events from parts that are fed one after the other; ``iterate_events`` has the errors."""
 
     def __init__(self) -> None:
         self._lines = _Lines()

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_server import FIRST, GAP, run_chat_server
+from chat_streams import ERROR, LMI, ROLE, WORDS, lines
 from null_server import NullServer, run_null_server
 
 from constructs_triton_client import HttpTransport, Invocation
@@ -58,7 +60,7 @@ def test_table_file_and_figure(
     assert all(line.endswith("  tokens  held") for line in out[2:4])
     assert out[4].startswith("highest concurrency held: at least 2 open streams, ")
     assert out[4].endswith("no higher load was tried; add a higher number to --concurrency")
-    assert out[5] == "tokens are the num_output_tokens of the responses"
+    assert out[5] == "tokens are those that the responses report, as num_output_tokens or usage"
     path, _, body = server.received[-1]
     assert path == "/endpoints/story/invocations-response-stream"
     assert json.loads(body) == {"text_input": ["hi"], "max_tokens": [2]}
@@ -182,3 +184,98 @@ def test_processes_share_streams_and_requests(
     chosen = StepSettings(seconds=2, warm_up_seconds=0, constant=True, most_requests=requests, **settings)
     result = runner.measure(load, chosen)
     assert (result.good, len(server.received)) == (requests, requests)
+
+
+CHAT = {
+    "messages": [{"role": "user", "content": "grüß mich"}],
+    "stream": True,
+    "stream_options": {"include_usage": True},
+}
+
+
+@pytest.mark.parametrize("target", ["sagemaker", "container", "openai"])
+def test_chat_completions_are_measured(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The event of the role is no token; the usage has their number, over each of the three paths."""
+    with run_chat_server() as server:
+        component = ("--endpoint-url", server.url, "--inference-component", "chat")
+        words = {
+            "sagemaker": ("shared", *component),
+            "container": (server.url,),
+            "openai": (f"{server.url}/v1/chat/completions",),
+        }[target]
+        step = ("--concurrency", "2", "--step-requests", "4", "--goodput", "first_token=9s,between_tokens=9s")
+        assert run(*words, "--body", json.dumps(CHAT), *SHORT, *step, "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["steps"]
+    assert (found["unit"], found["good"], found["errors"]) == ("tokens", 4, 0)
+    assert found["first_token_p50_ms"] >= FIRST * 1000
+    # 3 pauses between 4 events for 5 of the 6 tokens; a busy machine may only make them longer.
+    assert found["between_tokens_p50_ms"] >= 3 * GAP * 1000 / 5 * 0.8
+    assert 0 < found["tokens_per_second"] <= 4 * 6 / found["seconds"] + 0.01
+    path, headers, body = server.received[-1]
+    assert (path, body) == (PATHS[target], CHAT)
+    assert headers.get("X-Amzn-SageMaker-Inference-Component") == ("chat" if target == "sagemaker" else None)
+
+
+PATHS = {
+    "sagemaker": "/endpoints/shared/invocations-response-stream",
+    "container": "/invocations",
+    "openai": "/v1/chat/completions",
+}
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(lines(LMI), 0), (lines([ROLE, *WORDS, ERROR]), 1)])
+def test_json_lines_of_lmi_are_measured(
+    server: NullServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: bytes, expected: int
+) -> None:
+    """Each event of LMI's own form is a token; an error in the middle has status 200."""
+    server.content_type, server.answer = "application/jsonlines", answer
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"body": CHAT}))
+    words = ("--requests", str(tmp_path / "chats.jsonl"), "--concurrency", "1", "--step-requests", "2")
+    assert run(server.url, *words, *SHORT, "--json") == expected
+    (found,) = json.loads(capsys.readouterr().out)["steps"]
+    assert (found["unit"], found["errors"]) == (("tokens", 0), ("events", 2))[expected]
+    assert ("event 4: the model failed, got out of memory" in found["first_error"]) == bool(expected)
+
+
+def test_chat_without_stream(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without --stream, the latency is measured; with it, the error says what to add to the request."""
+    (tmp_path / "chat.json").write_text(json.dumps({**CHAT, "stream": False}))
+    with run_chat_server() as server:
+        words = (server.url, "--body", f"@{tmp_path / 'chat.json'}")
+        assert run(*words, "--rates", "20", "--step-seconds", "1", "--warm-up-seconds", "0", "--json") == 0
+        (step,) = json.loads(capsys.readouterr().out)["steps"]
+        assert (step["errors"], step["good"] > 0) == (0, True)
+        with pytest.raises(InvocationError, match='is a whole response; add "stream": true to the request'):
+            run(*words, *SHORT, "--rates", "20")
+
+
+def test_chat_without_usage_says_what_to_add(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last line has the option of the request that makes the container report tokens."""
+    server.answer = lines([ROLE, *WORDS]) + b"data: [DONE]\n\n"
+    step = ("--concurrency", "1", "--step-requests", "2")
+    assert run(server.url, "--body", json.dumps(CHAT), *SHORT, *step) == 0
+    assert capsys.readouterr().out.endswith('add "stream_options": {"include_usage": true} to the request\n')
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--body", "{}", "--batch"),
+            "--batch: cannot be used with --body: the body is sent as it is; remove it",
+        ),
+        (("--body", "{}", "--as-json"), "--as-json: cannot be used with --body"),
+        (
+            ("--body", "{"),
+            r"--body: must be a JSON object, got '\{' .*; write it in quotes, or @ and the path of",
+        ),
+        (("--body", '{"a":' + "[" * 200 + "]" * 200 + "}"), "--body: must be a JSON object, got .*nested"),
+        (("--body", "[1]"), "--body: must be a JSON object, got .*it is not an object"),
+        (("--body", "@/nowhere.json"), "--body: must be a JSON object, got '@/nowhere.json' .*No such file"),
+    ],
+)
+def test_bodies_that_cannot_be_sent(server: NullServer, words: tuple[str, ...], message: str) -> None:
+    """Nothing is sent, and the message has the fix."""
+    with pytest.raises(InvalidValueError, match=message):
+        run(server.url, *words)
+    assert not server.received

@@ -23,7 +23,7 @@ from constructs_triton_core.errors import ConstructsTritonError, InvalidValueErr
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["HttpTransport", "container_headers", "container_path"]
+__all__ = ["HttpTransport", "container_headers", "container_url"]
 
 # The parameters of InvokeEndpoint that reach a container, and their headers.
 # Source: botocore sagemaker-runtime service model.
@@ -46,7 +46,7 @@ class HttpTransport:
     Requests are not retried. Safe to use from several threads.
 
     Args:
-        url: Address of the container, such as ``http://localhost:8080``.
+        url: Address of the container, such as ``http://localhost:8080``, or one ending in ``/completions``.
         read_timeout_seconds: Longest pause within a response, in seconds.
         maximum_response_bytes: A longer response or stream raises ``InvocationError``, before it is read if
             its length is announced.
@@ -102,7 +102,7 @@ class HttpTransport:
         try:
             response = pool.request(
                 "POST",
-                self.url + container_path(invocation.options),
+                container_url(self.url, invocation.options),
                 body=invocation.body,
                 headers={"Content-Type": invocation.content_type, **container_headers(invocation.options)},
                 preload_content=False,
@@ -149,10 +149,12 @@ class HttpTransport:
             )
 
 
-def container_path(options: Mapping[str, Any]) -> str:
-    """Return the path of an invocation at a container."""
+def container_url(url: str, options: Mapping[str, Any]) -> str:
+    """Return the address of an invocation at a container, or at a server with OpenAI's paths."""
+    if url.endswith("/completions"):
+        return url
     target_model = options.get("TargetModel")
-    return f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations"
+    return url + (f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations")
 
 
 def container_headers(options: Mapping[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.transports.bearer_token import LONGEST_SECONDS, sign_bearer_token
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.event_stream_body import EventStreamBody
 from constructs_triton_client.transports.transport import Invocation, Reply
@@ -172,6 +173,22 @@ class SageMakerTransport:
         s3 = self.client("s3")
         index: ModelIndex = self._guard(lambda: ModelIndex.from_s3(uri, s3))
         return index
+
+    def bearer_token(self, valid_seconds: int = LONGEST_SECONDS) -> str:
+        """Return an API key for SageMaker's OpenAI path. It is signed on your machine; nothing is sent.
+
+        Its owner may call this path of each endpoint in the Region that your credentials may call.
+
+        Args:
+            valid_seconds: Seconds until it expires, at most 43,200. It expires with temporary credentials.
+
+        Raises:
+            InvalidValueError: ``valid_seconds`` is out of range.
+            InvocationError: there are no credentials, or no Region.
+        """
+        region = self.client("sagemaker-runtime").meta.region_name
+        session = self._session or _import_boto3().Session()
+        return str(self._guard(lambda: sign_bearer_token(session.get_credentials(), region, valid_seconds)))
 
     def client(self, service: str) -> Any:
         """Return the boto3 client of ``service``, created at the first use.

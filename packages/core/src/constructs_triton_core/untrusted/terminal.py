@@ -44,9 +44,9 @@ WIDE = 200
 _MARGIN = 3  # the characters between two columns, at most
 
 
-def print_lines(*lines: Line) -> None:
-    """Print each line on standard output."""
-    _print(sys.stdout, lines)
+def print_lines(*lines: Line, end: str = "\n") -> None:
+    """Print each line on standard output, with ``end`` after it."""
+    _print(sys.stdout, lines, end)
 
 
 def print_note(*lines: Line) -> None:
@@ -129,9 +129,9 @@ def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int
     return [is_word and has_room for is_word in are_words]
 
 
-def _print(stream: TextIO, lines: Iterable[Line]) -> None:
+def _print(stream: TextIO, lines: Iterable[Line], end: str = "\n") -> None:
     has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    text = "".join(f"{_line(line, has_colours)}\n" for line in lines)
+    text = "".join(f"{_line(line, has_colours)}{end}" for line in lines)
     # A terminal or a log that is not UTF-8 gets escapes in place of an exception.
     encoding = stream.encoding or "utf-8"
     with _PRINTING:

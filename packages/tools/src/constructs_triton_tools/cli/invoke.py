@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -16,14 +17,18 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_tools.cli.invoke_bodies import print_stream, print_token, read_body, send_body
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import (
+    Body,
     Requests,
     add_called_endpoint,
     add_connection,
     add_options,
+    is_container,
     open_session,
-    refuse_with_stream,
+    parse_duration,
+    refuse_with,
 )
 from triton_model_check.cli.tensor_options import read_shapes
 
@@ -48,14 +53,21 @@ inputs:
   x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
   'x=[[1,2],[3,4]]:INT64' a nested JSON list: shape [2, 2]
 
+--body sends a JSON object as it is, and prints the response as it is: chat completions, or your own form.
+--print-token prints an API key for SageMaker's OpenAI path, signed on your machine with your credentials,
+and the base URL. Its owner may call this path of all endpoints in the Region that you may call.
+
 --random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
 them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
-With --stream, the inputs are fields of Triton's generate extension, and --json prints one object a line.
---json prints only the response; otherwise a request of this form in Python is printed too.
+With --stream, the inputs are fields of Triton's generate extension. The text is printed as it arrives; --json
+prints each event as an object on a line.
+Otherwise, --json prints only the response; without it, a request of this form in Python is printed too.
 
 examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
   constructs-triton invoke story --stream --input text_input='Once upon':BYTES --input max_tokens=9:INT32
+  constructs-triton invoke chat --stream --body '{"messages": [...], "stream": true}'
+  OPENAI_API_KEY=$(constructs-triton invoke chat --print-token --valid-for 1h)
   constructs-triton invoke resnet --random --repository models --shape image=3,224,224
 """
 
@@ -66,16 +78,21 @@ class _Inputs(TypedDict, total=False):
         "an input tensor, see below", flag="--input", metavar="NAME=VALUE")]
     random: Annotated[bool, Value("send random data for every input", default=False)]
     zeros: Annotated[bool, Value("send zeros for every input", default=False)]
+    print_token: Annotated[bool, Value(
+        "send nothing, and print an API key for SageMaker's OpenAI path", default=False)]
 
 
 class _Answer(TypedDict, total=False):
     outputs: Annotated[Sequence[str] | None, Value(
         "return only this output", flag="--output", metavar="NAME")]
     stream: Annotated[bool, Value(
-        "call a model that generates, and print each event as it arrives; needs inference_type "
-        "generate_stream", default=False)]
+        "call a model that generates, and print its text as it arrives; Triton needs inference_type "
+        "generate_stream, and a body \"stream\": true", default=False)]
     record: Annotated[Path, Value(
         "add the request and its response to FILE, for `constructs-triton verify`", metavar="FILE")]
+    valid_for: Annotated[timedelta, Value(
+        "how long a printed token is valid, at most 12h; it expires with temporary credentials",
+        default=timedelta(hours=12), default_text="12h", metavar="DURATION", read=parse_duration)]
 # fmt: on
 
 
@@ -88,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_called_endpoint(parser)
     values = parser.add_mutually_exclusive_group(required=True)
     add_options(values, _Inputs)
+    add_options(values, Body)
     add_options(parser, Requests)
     add_options(parser, _Answer)
     add_connection(parser)
@@ -96,8 +114,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send one request and print the response."""
+    if arguments.print_token:
+        print_token(arguments)
+        return 0
     if arguments.stream:
         return _stream(arguments)
+    if arguments.body:
+        return _send_body(arguments)
     inputs = _inputs(arguments)
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
@@ -140,13 +163,24 @@ def _stream(arguments: argparse.Namespace) -> int:
         "--record": (arguments.record, "`verify` sends no streams; remove it"),
         "--target-model": (arguments.target_model, "multi-model endpoints cannot stream; remove it"),
     }
-    refuse_with_stream(unfit)
-    fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
-    for event in connect(arguments).infer_stream(fields, **_invoke_options(arguments)):
-        if arguments.json:
-            print_json(dict(event), indent=None)
-        else:
-            print_lines(", ".join(f"{name}: {value}" for name, value in event.items()))
+    refuse_with("--stream", unfit)
+    if arguments.body:
+        fields = read_body(arguments.body)
+    else:
+        fields = {name: array.ravel() for name, (array, _) in _inputs(arguments).items()}
+    events = connect(arguments).infer_stream(fields, **_invoke_options(arguments))
+    print_stream(events, as_json=arguments.json)
+    return 0
+
+
+def _send_body(arguments: argparse.Namespace) -> int:
+    unfit = {
+        "--batch": (arguments.batch, "the body is sent as it is; remove it"),
+        "--output": (arguments.outputs, "the body is sent as it is; remove it"),
+        "--record": (arguments.record, "`verify` sends tensors; remove it"),
+    }
+    refuse_with("--body", unfit)
+    send_body(arguments, connect(arguments), _invoke_options(arguments))
     return 0
 
 
@@ -206,7 +240,7 @@ def _record(
 def connect(arguments: argparse.Namespace) -> TritonClient:
     """Return a client of the endpoint or of the container that the arguments name."""
     client = constructs_triton_client.TritonClient
-    if arguments.endpoint.startswith(("http://", "https://")):
+    if is_container(arguments):
         transport = constructs_triton_client.HttpTransport(arguments.endpoint)
         return client(transport, target_model=arguments.target_model)
     return client.for_endpoint(arguments.endpoint, **_client_options(arguments))

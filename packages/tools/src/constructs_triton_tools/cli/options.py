@@ -85,15 +85,15 @@ def add_actions(parser: argparse.ArgumentParser, **texts: tuple[str, str]) -> li
     ]
 
 
-def refuse_with_stream(unfit: Mapping[str, tuple[Any, str]]) -> None:
-    """Reject options that were given with ``--stream``, each for a reason.
+def refuse_with(other: str, unfit: Mapping[str, tuple[Any, str]]) -> None:
+    """Reject options that were given with another one, such as ``--stream``, each for a reason.
 
     Raises:
         InvalidValueError: one of them was given.
     """
     for option, (is_given, why) in unfit.items():
         if is_given:
-            raise InvalidValueError(f"{option}: cannot be used with --stream: {why}")
+            raise InvalidValueError(f"{option}: cannot be used with {other}: {why}")
 
 
 def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
@@ -166,6 +166,14 @@ class Connection(TypedDict, total=False):
         default_text="that of the endpoint, which needs permission to describe it", metavar="S3_URI")]
 
 
+class Body(TypedDict, total=False):
+    """A request that is sent as it is."""
+
+    body: Annotated[str, Value(
+        "a whole request as a JSON object, such as a chat completion, or @ and the path of its file",
+        metavar="JSON")]
+
+
 class Requests(TypedDict, total=False):
     """Which model answers requests, and the form of their inputs."""
 
@@ -197,8 +205,15 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 def add_called_endpoint(parser: argparse.ArgumentParser) -> None:
     """Declare the endpoint or the container that is called."""
     parser.add_argument(
-        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+        "endpoint",
+        metavar="NAME",
+        help="name of the endpoint, http://HOST:PORT of a container, or an address that ends in /completions",
     )
+
+
+def is_container(arguments: argparse.Namespace) -> bool:
+    """Whether the called endpoint is the address of a container."""
+    return bool(arguments.endpoint.startswith(("http://", "https://")))
 
 
 # --- prices -----------------------------------------------------------------------------------------------

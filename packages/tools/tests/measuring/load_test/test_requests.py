@@ -112,9 +112,9 @@ def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
     invocation = Invocation(b"{}", "application/json", {"InferenceComponentName": "pets"})
     list(transport.stream(invocation))
     request = prepare(transport, invocation, is_stream=True)
-    noted: list[int | None] = []
-    assert stream(request, lambda _, tokens: noted.append(tokens)) == (200, "")
-    assert noted == [None]
+    noted: list[tuple[int | None, int | None]] = []
+    assert stream(request, lambda _, *numbers: noted.append(numbers)) == (200, "")
+    assert noted == [(None, None)]
     (path, expected, body), second = server.received
     assert path == "/endpoints/story/invocations-response-stream"
     assert (second[0], second[2]) == (path, body)

@@ -10,7 +10,6 @@ from virtual_time import run
 
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton_tools.measuring.load_test.samples import count_tokens
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits
 
@@ -31,7 +30,7 @@ def server(
             await asyncio.sleep(GAP if number else first)
             if number == fail_at:
                 return 200, f"event {number}: the model failed"
-            note(asyncio.get_running_loop().time(), tokens)
+            note(asyncio.get_running_loop().time(), tokens, None)
         return 200, ""
 
     return stream
@@ -125,7 +124,7 @@ def test_open_streams_are_closed_after_the_grace() -> None:
     async def stalls(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         nonlocal cancelled
         try:
-            note(asyncio.get_running_loop().time() + 0.2, 1)
+            note(asyncio.get_running_loop().time() + 0.2, 1, None)
             return await server(first=1000)(request, note)
         except asyncio.CancelledError:
             cancelled += 1
@@ -167,32 +166,13 @@ def test_cancelled_run_closes_its_streams() -> None:
             assert open_streams == 0
 
 
-@pytest.mark.parametrize(
-    ("event", "tokens"),
-    [
-        ({"num_output_tokens": 3}, 3),
-        ({"num_output_tokens": [1, 2], "text_output": ""}, 3),
-        ({"num_output_tokens": 0, "text_output": "a"}, 0),
-        ({"text_output": "a"}, None),
-        ({"text_output": ""}, 0),
-        ({"num_output_tokens": "3"}, None),
-        ({"num_output_tokens": []}, None),
-        ({"num_output_tokens": True}, None),
-        ({"num_output_tokens": -1}, None),
-    ],
-)
-def test_tokens_of_an_event(event: dict[str, Any], tokens: int | None) -> None:
-    """The sum of num_output_tokens; without it, an event with an empty text has none."""
-    assert count_tokens(event) == tokens
-
-
 def test_event_without_tokens_is_no_token() -> None:
     """A last event that only ends the text changes neither the times nor the counts."""
 
     async def ends(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         answer = await server(tokens=1)(request, note)
         await asyncio.sleep(0.5)
-        note(asyncio.get_running_loop().time(), 0)
+        note(asyncio.get_running_loop().time(), 0, None)
         return answer
 
     found = figures(measure(ends, 4))
@@ -203,7 +183,7 @@ def test_streams_of_one_token_have_no_time_between() -> None:
     """Without a second event there is nothing to divide; the limit between tokens is met."""
 
     async def once(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
-        note(asyncio.get_running_loop().time(), 1)
+        note(asyncio.get_running_loop().time(), 1, None)
         return 200, ""
 
     result = measure(once, 4, StreamLimits(between_tokens_ms=1))
@@ -217,8 +197,70 @@ def test_late_generator_makes_a_missed_first_token_void() -> None:
     async def busy(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         loop = asyncio.get_running_loop()
         loop._selector.now += 0.02  # type: ignore[attr-defined]  # the generator itself works for 20 ms
-        note(loop.time(), 1)
+        note(loop.time(), 1, None)
         return 200, ""
 
     result = measure(busy, 100, StreamLimits(first_token_ms=100))
     assert (result.verdict, figures(result).first_token_ms > 1000) == ("void", True)
+
+
+def usage_server(totals: list[int | None]) -> SendStream:
+    """A server of five events without numbers of their own, then one without text; each may have a total."""
+
+    async def stream(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
+        clock = asyncio.get_running_loop().time
+        note(clock(), 0, None)
+        for number, total in enumerate(totals):
+            await asyncio.sleep(GAP if number else 0.3)
+            note(clock(), None if number < 5 else 0, total)
+        return 200, ""
+
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("totals", "between"),
+    [
+        ([None] * 5 + [9], 25),  # 4 x 50 ms for 8 tokens: the first event has one, as far as is known
+        ([2, 4, 6, 8, 10, 10], 25),  # 4 x 50 ms for the 8 tokens after the first two
+        ([None] * 5 + [21], 10),
+    ],
+)
+def test_tokens_are_those_of_the_usage(totals: list[int | None], between: float) -> None:
+    """The total of a stream is spread over its events; the role and the usage are no tokens."""
+    found = figures(measure(usage_server(totals), 4))
+    assert (found.unit, found.first_token_ms, found.second_token_ms) == ("tokens", 300, 50)
+    assert found.between_tokens_ms == between
+    assert found.tokens_per_second == pytest.approx(4 * (totals[-1] or 0), rel=0.03)
+
+
+def test_one_stream_without_usage_makes_all_figures_of_events() -> None:
+    """Numbers of tokens and of events are never added."""
+    servers = [usage_server([None] * 5 + [9]), usage_server([None] * 6)]
+
+    async def both(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
+        servers.reverse()
+        return await servers[0](request, note)
+
+    assert (figures(measure(both, 4)).unit, figures(measure(both, 4)).between_tokens_ms) == ("events", 50)
+
+
+def test_closed_streams_count_their_events() -> None:
+    """The usage of a stream that the step closes does not arrive; the unit is that of the others."""
+    calls = 0
+
+    async def last_stalls(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
+        nonlocal calls
+        calls += 1
+        answer = await usage_server([None] * 5 + [9])(request, note if calls < 8 else lambda *_: None)
+        if calls == 8:
+            note(asyncio.get_running_loop().time(), None, None)
+            await asyncio.sleep(1000)
+        return answer
+
+    settings = {"by_concurrency": True, "grace_seconds": 1, "warm_up_seconds": 0, "most_requests": 8}
+    found = figures(measure(last_stalls, 1, **settings))
+    assert (found.unit, found.closed, found.between_tokens_ms) == ("tokens", 1, 25)
+    calls = 7
+    only_closed = figures(measure(last_stalls, 1, **settings))
+    assert (only_closed.unit, only_closed.closed) == ("events", 1)

@@ -22,11 +22,12 @@ from constructs_triton_core.program.exit_codes import (
 )
 from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli.invoke_bodies import read_body
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
 from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
 from constructs_triton_tools.cli.next_command import recommend
-from constructs_triton_tools.cli.options import chosen, confirm, open_session
+from constructs_triton_tools.cli.options import chosen, confirm, is_container, open_session
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _find_stand_ins(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the models of a local run that stand-ins run, and print first what this means."""
-    if _is_container(arguments) or not _is_on_this_machine(arguments.endpoint_url):
+    if is_container(arguments) or not _is_on_this_machine(arguments.endpoint_url):
         return {}
     server = arguments.inference_component or arguments.target_variant
     found = find_stand_ins(arguments.endpoint_url, arguments.endpoint, variant=server)
@@ -104,15 +105,11 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
 
 def _transport(arguments: argparse.Namespace) -> SageMakerTransport | HttpTransport:
-    if _is_container(arguments):
+    if is_container(arguments):
         return HttpTransport(arguments.endpoint)
     return SageMakerTransport(
         arguments.endpoint, session=open_session(arguments), endpoint_url=arguments.endpoint_url
     )
-
-
-def _is_container(arguments: argparse.Namespace) -> bool:
-    return bool(arguments.endpoint.startswith(("http://", "https://")))
 
 
 def _invocations(arguments: argparse.Namespace, transport: Any) -> Any:
@@ -130,6 +127,8 @@ def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
     options = {name: value for name, value in chosen.items() if value is not None}
     tensors = load_requests.BodyForm.JSON if arguments.json_tensors else load_requests.BodyForm.BINARY
     form = load_requests.BodyForm.GENERATE if arguments.stream else tensors
+    if arguments.body:
+        return [(1.0, load_requests.whole_request(read_body(arguments.body), options))]
     if arguments.random == [""]:
         return load_requests.sample_invocations(arguments, options, form=form)
     if arguments.random:
@@ -140,7 +139,7 @@ def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
 
 
 def _export(arguments: argparse.Namespace, invocations: Any) -> int:
-    if _is_container(arguments):
+    if is_container(arguments):
         raise InvalidValueError("--export-locust: calls InvokeEndpoint; give the name of an endpoint")
     text = format_locustfile(
         arguments.endpoint, invocations, endpoint_url=arguments.endpoint_url, region=arguments.region
@@ -159,7 +158,7 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
     Raises:
         InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
     """
-    url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
+    url = arguments.endpoint if is_container(arguments) else arguments.endpoint_url
     type_, source, count = "local", "local", 1
     if not _is_on_this_machine(url):
         type_, source, count = _describe(arguments, transport, url)

@@ -9,17 +9,18 @@ from typing import Annotated, TypedDict
 
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.program.argument_types import add_common, number, whole_number
-from constructs_triton_tools.cli.options import Connection, Requests, add_called_endpoint, add_options
+from constructs_triton_tools.cli.options import Body, Connection, Requests, add_called_endpoint, add_options
 from constructs_triton_tools.measuring.load_test.step import Limits, StepSettings
 
 _EPILOG = """\
 requests:
+  --body '{"messages": [...]}'             a whole request, such as a chat completion, or @FILE with it
   --input image=@seven.png --batch         one request, as for `constructs-triton invoke`
   --random --repository models             random values for every input, as for `constructs-triton invoke`
   --random 'ids=INT64[1,128]:0..30521'     random values; numbers without a range are 0 to 100, or 0.0 to 1.0
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
       {"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}
-      {"body": {"inputs": [...]}, "inference_component": "dogs"}
+      {"body": {"messages": [...], "stream": true}, "inference_component": "chat"}
       `constructs-triton capture read --requests mix.jsonl` writes captured traffic
 
 examples:
@@ -29,8 +30,9 @@ examples:
   constructs-triton load-test digits --endpoint-url http://127.0.0.1:8080 --input image=@seven.png --batch \\
       --latency-ms 50 --step-seconds 10 -o benchmark.csv --plot ramp.svg
 
-With --stream, requests are flat JSON of Triton's generate extension: --input and --random give its fields,
-and "body" of a line is the whole object.
+With --stream, --input and --random give the fields of Triton's generate extension. Other containers, such as
+vLLM and LMI, get whole requests: --body, or "body" of a line. They stream if the request has "stream": true,
+and report tokens if it has "stream_options": {"include_usage": true}.
 
 Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the generator was the bottleneck.
 """
@@ -120,6 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_requests(group: argparse._ArgumentGroup) -> None:
     source = group.add_mutually_exclusive_group(required=True)
     add_options(source, _Source)
+    add_options(source, Body)
     # fmt: off
     source.add_argument("--random", action="append", nargs="?", const="", metavar="NAME=DATATYPE[SHAPE]",
                         help="random data for every input of the model in --repository, or for the inputs "

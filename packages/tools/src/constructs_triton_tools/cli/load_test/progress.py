@@ -103,8 +103,11 @@ def describe_streams(step: StepResult, limits: Limits, at_least: str) -> str:
 def explain_unit(figures: StreamFigures) -> str:
     """One sentence about what is counted as a token."""
     if figures.unit == "tokens":
-        return "tokens are the num_output_tokens of the responses"
-    return "responses have no num_output_tokens, so each event counts as a token; one event may hold several"
+        return "tokens are those that the responses report, as num_output_tokens or usage"
+    return (
+        "responses do not report tokens, so each event counts as a token; one event may hold several. For "
+        'chat completions, add "stream_options": {"include_usage": true} to the request'
+    )
 
 
 def _result(step: StepResult) -> str:

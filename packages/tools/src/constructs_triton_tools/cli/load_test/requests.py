@@ -73,6 +73,11 @@ def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyFor
     return Invocation(encoded.body, encoded.content_type, dict(options))
 
 
+def whole_request(body: Any, options: Mapping[str, Any]) -> Invocation:
+    """Return a request whose body is this JSON value, such as a chat completion."""
+    return Invocation(json.dumps(body, separators=(",", ":")).encode(), "application/json", dict(options))
+
+
 def with_archives(invocations: Iterable[Weighted], transport: Transport, index: str | None) -> list[Weighted]:
     """Return the requests with the archive of each model that is called by its name.
 
@@ -236,8 +241,7 @@ def _read_line(
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         raise InvalidValueError(f"{place}: weight must be a number above 0, got {weight!r}; raise it")
     if "body" in entry:
-        body = json.dumps(entry["body"], separators=(",", ":")).encode()
-        return weight, Invocation(body, "application/json", options)
+        return weight, whole_request(entry["body"], options)
     if "body_base64" in entry:
         return weight, _exact(place, entry, options)
     texts = _input_texts(place, path.parent, entry)

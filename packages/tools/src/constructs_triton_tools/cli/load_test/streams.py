@@ -6,7 +6,7 @@ import argparse
 import re
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.cli.options import refuse_with_stream
+from constructs_triton_tools.cli.options import refuse_with
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamLimits
 
@@ -20,15 +20,18 @@ _MILLISECONDS = {"ms": 1, "s": 1000}
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
-    """Check what only streams have, and what streams cannot have.
+    """Check what only streams have, and what streams and whole bodies cannot have.
 
     Raises:
-        InvalidValueError: an option does not fit ``--stream``.
+        InvalidValueError: an option does not fit ``--stream`` or ``--body``.
     """
     names = ("goodput", "concurrency", "grace_seconds")
     given = next((name for name in names if getattr(arguments, name) is not None), None)
     if given and not arguments.stream:
         raise InvalidValueError(f"--{given.replace('_', '-')}: is about streams; add --stream, or remove it")
+    if arguments.body:
+        why = "the body is sent as it is; remove it"
+        refuse_with("--body", {"--batch": (arguments.batch, why), "--as-json": (arguments.json_tensors, why)})
     if not arguments.stream:
         return
     unfit = {
@@ -38,7 +41,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         "--export-locust": (arguments.export_locust, "the locustfile has no streams; remove one of them"),
         "--rates": (arguments.rates and arguments.concurrency is not None, "remove it, or --concurrency"),
     }
-    refuse_with_stream(unfit)
+    refuse_with("--stream", unfit)
     for count in arguments.concurrency or ():
         if not 1 <= count <= _MOST_STREAMS:
             raise InvalidValueError(

@@ -17,8 +17,9 @@ from constructs_triton_tools.measuring.load_test.step import StepSettings
 
 #: Sends one request and returns its HTTP status (0: no response) and, after an error, a message.
 Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
-#: Takes the time at which an event arrived and its tokens; ``None`` if the event does not have their number.
-NoteEvent = Callable[[float, int | None], None]
+#: Takes the time at which an event arrived, its tokens, and all tokens of the stream up to it. A number that
+#: the event does not have is ``None``.
+NoteEvent = Callable[[float, int | None, int | None], None]
 #: Sends one request and notes the events of its response.
 SendStream = Callable[[PreparedRequest, NoteEvent], Coroutine[Any, Any, tuple[int, str]]]
 #: Whether what was recorded so far decides the step, so that it can end.
@@ -188,17 +189,17 @@ class OpenLoop:
     async def _read_stream(
         self, stream: SendStream, request: PreparedRequest, due: float, times: StreamTimes
     ) -> tuple[int, str]:
-        def note(time: float, tokens: int | None) -> None:
-            times.note(time - due, tokens)
-            if tokens != 0 and self._start <= time < self._end:
-                self._recording.tokens += tokens or 0
-                self._recording.events += 1
+        def note(time: float, tokens: int | None, total: int | None) -> None:
+            times.note(time - due, tokens, total, is_in_step=self._start <= time < self._end)
 
         try:
             status, message = await stream(request, note)
         except asyncio.CancelledError:
             times.is_closed = True
             return OK, ""
+        finally:
+            self._recording.tokens += times.count_in_step()
+            self._recording.events += times.step_events
         times.is_failed = bool(message)
         return status, message
 

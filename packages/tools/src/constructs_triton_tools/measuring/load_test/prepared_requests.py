@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
-from constructs_triton_client.transports.http_transport import container_headers, container_path
+from constructs_triton_client.transports.http_transport import container_headers, container_url
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 from constructs_triton_core.aws.aws_reader import credentials_of, make_session
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
-from constructs_triton_tools.measuring.load_test.samples import OK, count_tokens
+from constructs_triton_tools.measuring.load_test.samples import OK
 
 if TYPE_CHECKING:
     import aiohttp
@@ -72,7 +72,7 @@ def prepare(
         raise InvalidValueError(f"weight: must be above 0, got {weight}; raise it, or remove the request")
     if isinstance(transport, HttpTransport):
         headers = {"Content-Type": invocation.content_type, **container_headers(invocation.options)}
-        url = transport.url + container_path(invocation.options)
+        url = container_url(transport.url, invocation.options)
         return PreparedRequest(url, headers, invocation.body, weight=weight)
     sent = _capture(transport, invocation, is_stream=is_stream)
     headers = {name: _text(value) for name, value in sent.headers.items()}
@@ -193,15 +193,17 @@ class HttpSender:
             return 0, f"{type(error).__name__}: {error}"
 
     async def stream(
-        self, request: PreparedRequest, note: Callable[[float, int | None], None]
+        self, request: PreparedRequest, note: Callable[[float, int | None, int | None], None]
     ) -> tuple[int, str]:
         """Send one request and note the events of its response as they arrive.
 
         An error within the stream has status 200 and a message.
 
-        ``note`` is called for each event with the time of the event loop at which it arrived, and its tokens.
+        ``note`` is called for each event with the time of the event loop at which it arrived, its tokens, and
+        those of the stream up to it.
         """
         aiohttp = import_aiohttp()
+        from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens
         from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader
 
         clock = asyncio.get_running_loop().time
@@ -216,9 +218,9 @@ class HttpSender:
                 async for part in response.content.iter_any():
                     arrived = clock()
                     for event in reader.feed(part):
-                        note(arrived, count_tokens(event))
+                        note(arrived, count_tokens(event), count_all_tokens(event))
                 for event in reader.finish():
-                    note(clock(), count_tokens(event))
+                    note(clock(), count_tokens(event), count_all_tokens(event))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return status, f"{type(error).__name__}: {error}"
         except ConstructsTritonError as error:

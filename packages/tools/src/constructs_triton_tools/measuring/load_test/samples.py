@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 OK = 200
 
@@ -18,9 +18,12 @@ class StreamTimes:
         second: Time of the second such event.
         last: Time of the last such event.
         events: Events that have tokens.
-        tokens: Sum of ``num_output_tokens``.
-        first_tokens: ``num_output_tokens`` of the first such event.
-        has_counts: Whether every event had ``num_output_tokens``.
+        step_events: Those of them that arrived in the measured seconds of the step.
+        tokens: Tokens of the events.
+        step_tokens: Those of them that arrived in the measured seconds of the step.
+        total: Tokens of the stream, if only ``usage`` has their number.
+        first_tokens: Tokens of the first such event; 1 if their number is not known, as in AIPerf.
+        has_counts: Whether every event had the number of its tokens.
         is_failed: Whether an error ended the stream after its status 200.
         is_closed: Whether the load test closed the stream before its end.
     """
@@ -29,41 +32,51 @@ class StreamTimes:
     second: float | None = None
     last: float = 0.0
     events: int = 0
+    step_events: int = 0
     tokens: int = 0
-    first_tokens: int = 0
+    step_tokens: int = 0
+    total: int | None = None
+    first_tokens: int = 1
     has_counts: bool = True
     is_failed: bool = False
     is_closed: bool = False
 
-    def note(self, time: float, tokens: int | None) -> None:
-        """Add an event with this number of tokens; ``None`` if the event does not have the number."""
+    def note(self, time: float, tokens: int | None, total: int | None, *, is_in_step: bool) -> None:
+        """Add an event with this number of tokens, and of all tokens so far; ``None`` for an unknown one."""
         self.has_counts &= tokens is not None
+        self.total = self.total if total is None else total
         if tokens == 0:
             return
         if self.first is None:
-            self.first, self.first_tokens = time, tokens or 0
+            self.first, self.first_tokens = time, tokens or total or 1
         elif self.second is None:
             self.second = time
         self.last = time
         self.events += 1
         self.tokens += tokens or 0
+        if is_in_step:
+            self.step_events += 1
+            self.step_tokens += tokens or 0
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the responses have the number of tokens."""
+        return self.has_counts or self.total is not None
+
+    def count(self) -> int:
+        """The tokens of the stream; one for each event if it was closed before their number arrived."""
+        return self.tokens if self.has_counts else self.events if self.total is None else self.total
+
+    def count_in_step(self) -> float:
+        """The tokens that arrived in the step: a known total is spread evenly over the events."""
+        if self.has_counts or not self.events:
+            return self.step_tokens
+        return self.count() * self.step_events / self.events
 
     def between(self, *, in_tokens: bool) -> float | None:
         """The mean time of a token after those of the first event, or of an event after the first."""
-        count = self.tokens - self.first_tokens if in_tokens else self.events - 1
+        count = self.count() - self.first_tokens if in_tokens else self.events - 1
         return (self.last - self.first) / count if self.first is not None and count > 0 else None
-
-
-def count_tokens(event: Mapping[str, Any]) -> int | None:
-    """Return the tokens of an event: the sum of ``num_output_tokens``, or ``None`` if it has no such numbers.
-
-    An event whose text is empty and that has no number has no tokens: it is often the last one.
-    """
-    value = event.get("num_output_tokens")
-    values = value if isinstance(value, list) else [value]
-    if values and all(type(each) is int and each >= 0 for each in values):
-        return sum(values)
-    return 0 if event.get("text_output") == "" else None
 
 
 class Sample(NamedTuple):
@@ -98,7 +111,7 @@ class Recording:
         cpu: Share of a CPU that the process used.
         first_error: Message of the first error.
         seconds: How long requests were measured; 0 if it was the time of the settings.
-        tokens: Tokens that arrived in these seconds, of all streams.
+        tokens: Tokens that arrived in these seconds, of all streams; see ``StreamTimes.count_in_step``.
         events: Events with tokens that arrived in these seconds.
     """
 
@@ -107,7 +120,7 @@ class Recording:
     cpu: float = 0.0
     first_error: str = ""
     seconds: float = 0.0
-    tokens: int = 0
+    tokens: float = 0.0
     events: int = 0
 
 

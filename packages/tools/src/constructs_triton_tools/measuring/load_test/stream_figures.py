@@ -55,7 +55,7 @@ class StreamFigures:
     """The figures of a step of streams; times are in milliseconds, at the percentile of the limits.
 
     Args:
-        unit: ``"tokens"`` if every response has ``num_output_tokens``; otherwise ``"events"``, and every
+        unit: ``"tokens"`` if every response has the number of its tokens; otherwise ``"events"``, and every
             figure about tokens is about events.
         first_token_ms: Time to the first token, from when the request was due.
         first_token_p50_ms: Its median.
@@ -106,8 +106,8 @@ def compute_figures(
     samples = [each for recording in recordings for each in recording.samples if each.stream]
     seen = [each for each in samples if each.is_good or each.is_closed]
     times = [each.stream for each in seen if each.stream]
-    has_events = [each for each in times if each.events]
-    in_tokens = bool(has_events) and all(each.has_counts for each in has_events)
+    counted = [each.is_counted for each in times if each.events and (each.is_counted or not each.is_closed)]
+    in_tokens = bool(counted) and all(counted)
     between = sorted(_present(each.between(in_tokens=in_tokens) for each in times))
     first = sorted(_first_tokens(seen, limits))
     second = sorted(_present(_second_token(each) for each in times))

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton_client.generated_events import GenerateEvent
-from constructs_triton_client.generation import read_event
-from constructs_triton_client.server_sent_events import EventReader
+from constructs_triton_client.generation import GenerationReader
 from constructs_triton_client.transports.event_stream_body import UnreadBytes
 from constructs_triton_core.errors import InvocationError, ResponseDecodingError
 
@@ -23,8 +22,7 @@ class StreamReader:
 
     def __init__(self, content_type: str) -> None:
         self._frame = _Frame() if content_type == _EVENT_STREAM else None
-        self._reader = EventReader()
-        self._count = 0
+        self._reader = GenerationReader()
 
     def feed(self, part: bytes) -> Iterator[GenerateEvent]:
         """Yield the events that end in this part.
@@ -34,22 +32,15 @@ class StreamReader:
             ResponseDecodingError: the stream is malformed.
         """
         for payload in (part,) if self._frame is None else self._frame.feed(part):
-            for data in self._reader.feed(payload):
-                yield self._event(data)
+            yield from self._reader.feed(payload)
 
     def finish(self) -> Iterator[GenerateEvent]:
         """Yield the event that ends with the stream; errors as ``feed``, and for a stream without events."""
-        for data in self._reader.finish():
-            yield self._event(data)
         if self._frame is not None:
             self._frame.finish()
-        if not self._count:
+        yield from self._reader.finish()
+        if not self._reader.count:
             raise InvocationError("event stream: has no events; check that the model sends a response")
-
-    def _event(self, data: str) -> GenerateEvent:
-        event = read_event(self._count, data)
-        self._count += 1
-        return event
 
 
 class _Frame:
