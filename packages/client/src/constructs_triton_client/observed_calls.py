@@ -73,10 +73,10 @@ class EmbeddedMetrics:
         """Print the line of a call to standard output."""
         names = {"EndpointName": call.endpoint_name, "ModelName": call.model_name}
         dimensions = {name: value for name, value in names.items() if value}
-        values = {"Latency": call.latency_seconds * 1000, "Errors": int(call.error is not None)}
+        values = {"Latency": round(call.latency_seconds * 1000, 3), "Errors": int(call.error is not None)}
         values["Retries"] = call.retries
         if call.first_event_seconds is not None:
-            values["FirstEvent"] = call.first_event_seconds * 1000
+            values["FirstEvent"] = round(call.first_event_seconds * 1000, 3)
         units = {"Errors": "Count", "Retries": "Count"}
         metrics = [{"Name": name, "Unit": units.get(name, "Milliseconds")} for name in values]
         rule = {"Namespace": self.namespace, "Dimensions": [list(dimensions)], "Metrics": metrics}
