@@ -8,6 +8,7 @@ import sys
 
 from documentation.api import write_api
 from documentation.links import dead_links
+from documentation.llms import write_llms
 from documentation.pages import PROJECT, collect, missing_in_nav
 
 PAGES = PROJECT / "build" / "docs"
@@ -20,6 +21,7 @@ def main() -> int:
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     if subprocess.run(command, cwd=PROJECT, env={**os.environ, "NO_COLOR": "1"}, check=False).returncode:
         return 1
+    write_llms(PROJECT / "mkdocs.yml", PAGES, PROJECT / "build" / "site")
     errors = [f"mkdocs.yml: add {page} to nav" for page in missing_in_nav(PAGES)]
     errors += [f"dead link: {line}" for line in dead_links(PROJECT / "build" / "site")]
     print("\n".join(errors), file=sys.stderr)

@@ -39,7 +39,8 @@ DOCUMENTS = [
 ]
 FENCE = re.compile(r'python|py|python title="(?P<title>[\w./]+)"')
 PROGRAM = (ast.Import, ast.ImportFrom, ast.Call, ast.FunctionDef, ast.ClassDef)
-ANSWER = {"SCORES": np.zeros((1, 1000), np.float32), "probabilities": np.zeros((1, 10), np.float32)}
+ZEROS = {"SCORES": 1000, "probabilities": 10, "logits": 10}
+ANSWER = {name: np.zeros((1, size), np.float32) for name, size in ZEROS.items()}
 INDEX = b'{"version": 1, "target_models": {"resnet": "resnet-3f9c2a1b.tar.gz"}}'
 #: The command with which the reader of the tutorial continues after a file.
 COMMANDS = {"train.py": ["model", "new", "digits.onnx"]}

@@ -73,6 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "invocation_errors",
         "transports",
         "input_checks",
+        "observed_calls",
         "waking",
         "server_sent_events",
         "generated_events",

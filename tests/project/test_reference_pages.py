@@ -12,6 +12,7 @@ from documentation.api import PACKAGES, undocumented, write_api
 from documentation.comparison import compared
 from documentation.docstrings import read_docstring
 from documentation.generated import write_generated
+from documentation.llms import write_llms
 from documentation.pages import LINK, PROJECT, collect
 from documentation.rehearsal_score import missed, not_simulated, score_table
 from test_layers import LAYERS
@@ -261,3 +262,20 @@ def test_score_of_the_rehearsal_is_counted() -> None:
     page = (PROJECT / "docs" / "reference" / "rehearsal_score.md").read_text(encoding="utf-8")
     for part in (score_table(), missed(), not_simulated()):
         assert part.strip() in page, "run make rehearsal-score"
+
+
+def test_llms_txt_lists_every_page(api: dict[str, str], tmp_path: Path) -> None:
+    """Each page of the table of contents has one line in llms.txt, whose link leads to its Markdown."""
+    pages, site = tmp_path / "docs", tmp_path / "site"
+    site.mkdir()
+    collect(pages)
+    (pages / "reference" / "api").mkdir()
+    for name, page in api.items():
+        (pages / "reference" / "api" / f"{name}.md").write_text(page)
+    write_llms(PROJECT / "mkdocs.yml", pages, site)
+    text = (site / "llms.txt").read_text()
+    linked = re.findall(r"^- \[[^]]+\]\(([^)]+)\)", text, re.MULTILINE)
+    listed = re.findall(r"^ +- (?:.*: )?([\w/]+\.md)$", (PROJECT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert linked == listed
+    assert [page for page in linked if not (site / page).is_file()] == []
+    assert "- [Find drift](guides/drift.md): A model gets worse when" in text

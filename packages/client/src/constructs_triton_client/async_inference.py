@@ -12,12 +12,12 @@ from typing import Any
 
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
-from constructs_triton_client.transports.transport import Invocation
+from constructs_triton_client.transports.transport import Invocation, Transport
 from constructs_triton_client.wire import decode_response
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, format_content_type
 from constructs_triton_client.wire.json_text import measure_json
 from constructs_triton_client.wire.responses import InferenceResult
-from constructs_triton_core.errors import InvocationError
+from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_core.model_index import split_s3_uri
 
 # S3's error codes for a key without an object and for a missing permission. To a caller without
@@ -124,10 +124,13 @@ class PendingInference:
         )
 
 
-def start_inference(
-    transport: SageMakerTransport, invocation: Invocation, input_location: str
-) -> PendingInference:
+def start_inference(transport: Transport, invocation: Invocation, input_location: str) -> PendingInference:
     """Put the request into ``input_location``, ``s3://bucket/prefix/``, and start its inference."""
+    if not isinstance(transport, SageMakerTransport):
+        raise InvalidValueError(
+            f"transport: asynchronous inference needs SageMaker, got {type(transport).__name__}; "
+            "create the client with TritonClient.for_endpoint"
+        )
     bucket, prefix = split_s3_uri(input_location)
     key = f"{prefix.rstrip('/')}/{os.urandom(16).hex()}"
     transport.call(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.invocation_errors import NOT_STREAMING, NOT_STREAMING_HINT
+from constructs_triton_client.observed_calls import ObservedCall, Observer, observing
 from constructs_triton_client.server_sent_events import EventReader
+from constructs_triton_client.transports.transport import Invocation, Transport
+from constructs_triton_client.waking import when_awake
 from constructs_triton_client.wire import EncodedRequest
 from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 
-__all__ = ["GenerationReader", "encode_generation", "objects_in", "read_generation"]
+__all__ = ["GenerationReader", "encode_generation", "objects_in", "read_generation", "stream_events"]
 
 # What Triton answers, with status 200, if inference type generate meets a model with 0 or several responses.
 _SEVERAL = "generate expects model to produce exactly 1 response"
@@ -44,6 +49,25 @@ def _to_json(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     raise TypeError(f"{type(value).__name__} {value!r:.40}")
+
+
+def stream_events(
+    transport: Transport,
+    invocation: Invocation,
+    wake_timeout: float,
+    observe: Observer | None,
+    call: ObservedCall,
+) -> Generator[GenerateEvent]:
+    """Yield the events of a request; only their beginning waits for a first copy of a component."""
+
+    def begin() -> Generator[GenerateEvent]:
+        parts = iter(transport.stream(invocation))
+        return read_generation(chain([next(parts, b"")], parts))
+
+    with observing(observe, call) as started:
+        for event in when_awake(begin, wake_timeout, call):
+            call.first_event_seconds = call.first_event_seconds or time.perf_counter() - started
+            yield event
 
 
 def read_generation(parts: Iterable[bytes]) -> Generator[GenerateEvent]:

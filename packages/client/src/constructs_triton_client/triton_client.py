@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from constructs_triton_client.async_inference import PendingInference, start_inference
 from constructs_triton_client.generated_events import GenerateStream
-from constructs_triton_client.generation import encode_generation, read_generation
+from constructs_triton_client.generation import encode_generation, stream_events
 from constructs_triton_client.input_checks import ModelConfigLike, check_inputs, check_model_config
+from constructs_triton_client.observed_calls import ObservedCall, Observer, observing
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
@@ -52,6 +53,7 @@ class TritonClient:
         inference_component: Component that answers, on an endpoint that has components. Default: none.
         wake_timeout: Seconds during which the client repeats a request to a component without copies. The
             first request starts a copy; with an instance and a container this takes 5 to 10 minutes.
+        observe: Receives an ``ObservedCall`` after each call, such as ``EmbeddedMetrics()``. Default: none.
 
     Raises:
         InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
@@ -67,6 +69,7 @@ class TritonClient:
         model_config: ModelConfigLike | None = None,
         inference_component: str | None = None,
         wake_timeout: float = 0,
+        observe: Observer | None = None,
     ) -> None:
         check_wake_timeout(wake_timeout)
         check_model_config(model_config)
@@ -78,6 +81,7 @@ class TritonClient:
         self.transport = transport
         self.inference_component = inference_component
         self.wake_timeout = wake_timeout
+        self.observe = observe
         self.target_model = target_model
         self._names = ModelNames(transport, index)
         self.model_config = model_config
@@ -100,6 +104,7 @@ class TritonClient:
         model_config: ModelConfigLike | None = None,
         inference_component: str | None = None,
         wake_timeout: float = 0,
+        observe: Observer | None = None,
         config: Config | None = None,
     ) -> TritonClient:
         """Create a client of a SageMaker endpoint.
@@ -134,6 +139,7 @@ class TritonClient:
             model_config=model_config,
             inference_component=inference_component,
             wake_timeout=wake_timeout,
+            observe=observe,
         )
 
     def archive_of(self, name: str) -> str:
@@ -268,7 +274,10 @@ class TritonClient:
             )
         request = encode_generation(fields)
         invocation = Invocation(request.body, request.content_type, self._with_component(invoke_options))
-        return GenerateStream(read_generation(self._stream(invocation)))
+        call = self._call(invocation.options)
+        return GenerateStream(
+            stream_events(self.transport, invocation, self.wake_timeout, self.observe, call)
+        )
 
     def infer_async(
         self,
@@ -299,11 +308,6 @@ class TritonClient:
                 "inference_component: InvokeEndpointAsync does not support components, got "
                 f'"{self.inference_component}"; use infer, or an endpoint with async_inference'
             )
-        if not isinstance(self.transport, SageMakerTransport):
-            raise InvalidValueError(
-                f"transport: asynchronous inference needs SageMaker, got {type(self.transport).__name__}; "
-                "create the client with TritonClient.for_endpoint"
-            )
         if self.model_config is not None:
             check_inputs(inputs, self.model_config, encoding.get("datatypes"))
         request = encode_request(inputs, outputs=outputs, **encoding)
@@ -312,8 +316,11 @@ class TritonClient:
 
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
         invocation = Invocation(request.body, request.content_type, self._resolve(options))
-        reply, latency_seconds = when_awake(lambda: self._send(invocation), self.wake_timeout)
-        result = decode_response(reply.body, reply.content_type)
+        call = self._call(options)
+        with observing(self.observe, call):
+            reply, latency_seconds = when_awake(lambda: self._send(invocation), self.wake_timeout, call)
+            call.retries += reply.metadata.get("RetryAttempts", 0)
+            result = decode_response(reply.body, reply.content_type)
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
 
     def _send(self, invocation: Invocation) -> tuple[Reply, float]:
@@ -324,17 +331,10 @@ class TritonClient:
         reply = self.transport.invoke(invocation)
         return reply, time.perf_counter() - started
 
-    def _stream(self, invocation: Invocation) -> Iterator[bytes]:
-        """Yield the parts of a stream; only its beginning waits for a first copy."""
-
-        def begin() -> tuple[bytes | None, Iterator[bytes]]:
-            parts = iter(self.transport.stream(invocation))
-            return next(parts, None), parts
-
-        first, rest = when_awake(begin, self.wake_timeout)
-        if first is not None:
-            yield first
-            yield from rest
+    def _call(self, options: Mapping[str, Any]) -> ObservedCall:
+        component = options.get("InferenceComponentName", self.inference_component)
+        model = component or options.get("TargetModel", self.target_model) or ""
+        return ObservedCall(getattr(self.transport, "endpoint_name", ""), model)
 
     def _with_component(self, options: Mapping[str, Any]) -> dict[str, Any]:
         # The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.

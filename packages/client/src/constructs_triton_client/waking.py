@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from constructs_triton_client.observed_calls import ObservedCall
 from constructs_triton_core.errors import InvalidValueError, NoCapacityError
 
 __all__ = ["check_wake_timeout", "when_awake"]
@@ -15,11 +16,11 @@ _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 30.0
 
 
-def when_awake(call: Callable[[], ResultT], wake_timeout: float) -> ResultT:
+def when_awake(call: Callable[[], ResultT], wake_timeout: float, seen: ObservedCall | None = None) -> ResultT:
     """Return the result of ``call``, which is repeated for ``wake_timeout`` seconds while there is no copy.
 
     SageMaker does not queue such a request, and boto3 does not retry it. The waits between the attempts grow
-    from 1 to 30 seconds.
+    from 1 to 30 seconds. ``seen`` counts them as retries.
 
     Raises:
         NoCapacityError: there is still no copy.
@@ -33,6 +34,8 @@ def when_awake(call: Callable[[], ResultT], wake_timeout: float) -> ResultT:
             if left <= 0:
                 raise _after(error, wake_timeout) from error.__cause__
         time.sleep(min(wait, left))
+        if seen is not None:
+            seen.retries += 1
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
 
