@@ -22,7 +22,10 @@ class GenerateHandler(LLMContentHandler):
     def transform_output(self, output: Any) -> str:
         """Join the texts of all events of `invoke`, or of the one line that `stream` has read."""
         lines = (output if isinstance(output, bytes) else output.read()).splitlines()
-        events = (json.loads(line.removeprefix(b"data: ")) for line in lines if line)
+        events = [json.loads(line.removeprefix(b"data: ")) for line in lines if line]
+        for event in events:
+            if "error" in event:
+                raise ValueError(event["error"])
         return "".join(event["text_output"] for event in events)
 
 
