@@ -35,6 +35,8 @@ CHANGING = re.compile(
     r"|\b\d+(?:\.\d+)? ?(?:ms|s|seconds|MiB)\b"
     r"|-?\d+\.\d+(?:e-?\d+)?"
 )
+#: The language of a shown file, by the ending of its name.
+LANGUAGES = {".py": "python", ".json": "json", ".mjs": "javascript", ".sh": "bash"}
 _COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _START_SECONDS = 90
 #: The consoles of all pages. The threads of a simulated account keep the process running until it is closed.
@@ -79,7 +81,7 @@ class Console:
         """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs."""
         text = (self._files / (source or name)).read_text(encoding="utf-8")
         (self.folder / name).write_text(text, encoding="utf-8")
-        language = {".py": "python", ".json": "json"}.get(Path(name).suffix, "text")
+        language = LANGUAGES.get(Path(name).suffix, "text")
         print(f'\n```{language} title="{name}"\n{text.rstrip()}\n```\n')
 
     def run(self, command: str, *, keep: str = "", status: int = 0, shown: str = "") -> None:

@@ -81,12 +81,12 @@ def name(page: Path) -> str:
     return str(page.relative_to(PROJECT))
 
 
-#: Runs with the packages that it is about: tests/acceptance/test_sagemaker_sdk_page.py.
-ELSEWHERE = "sagemaker_sdk.md"
+#: Run with the packages that they are about: tests/acceptance/test_sagemaker_sdk_page.py, test_works_with.py.
+ELSEWHERE = ("sagemaker_sdk.md", "works_with.md", "embeddings.md")
 PAGES = [
     page
     for page in DOCUMENTS
-    if page.name != ELSEWHERE and any(FENCE.fullmatch(block.info) for block in blocks(page))
+    if page.name not in ELSEWHERE and any(FENCE.fullmatch(block.info) for block in blocks(page))
 ]
 
 
