@@ -21,16 +21,9 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_endpoint_config,
     make_model,
 )
-from constructs_triton.cdk.endpoint.execution_role import (
-    host_data,
-    make_endpoint_role,
-    request_data,
-)
+from constructs_triton.cdk.endpoint.execution_role import host_data, make_endpoint_role, request_data
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
-from constructs_triton.cdk.endpoint.log_group import (
-    log_group_name,
-    make_log_group,
-)
+from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
@@ -41,10 +34,7 @@ from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settl
 from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 from constructs_triton.cdk.options.core_dump import core_dump_data
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
-from constructs_triton.cdk.options.host_options import (
-    HostOptions,
-    ResourceOptions,
-)
+from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
@@ -247,7 +237,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             metrics=resource["metrics_config"],
             key=key,
         )
-        self._cfn_endpoint = self._make_endpoint(name, adopts=self._update["adopt_existing"], key=key)
+        adopts, switch = self._update["adopt_existing"], self._update["off_switch"]
+        self._cfn_endpoint = self._make_endpoint(name, adopts=adopts, key=key, switch=switch)
         if name is not None:
             make_log_group(
                 self,

@@ -15,7 +15,9 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
+from constructs_triton.cdk.endpoint.off_switch import OffSwitch
 from constructs_triton.cdk.endpoint.operating import operating_statements
+from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton_core.errors import InvalidValueError
@@ -92,6 +94,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     _cfn_endpoint_config: sagemaker.CfnEndpointConfig
     _role: iam.IRole
     _connections: ec2.Connections | None
+    _is_switched = False
 
     # Endpoints that exist already.
 
@@ -130,7 +133,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
         """The reference that other constructs of the CDK use."""
-        return self._cfn_endpoint.endpoint_ref
+        # A reference to a resource that an OffSwitch deletes would be an error.
+        return super().endpoint_ref if self._is_switched else self._cfn_endpoint.endpoint_ref
 
     @property
     def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
@@ -166,11 +170,17 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         return self._connections
 
     def _make_endpoint(
-        self, endpoint_name: str | None, *, adopts: bool | None = None, key: kms.IKey | None = None
+        self,
+        endpoint_name: str | None,
+        *,
+        adopts: bool | None = None,
+        key: kms.IKey | None = None,
+        switch: OffSwitch | None = None,
     ) -> sagemaker.CfnEndpoint:
         """Create the endpoint with its configuration, and set its name and ARN.
 
         ``adopts`` updates the existing endpoint of this name, whose volumes have the key, in place of that.
+        With a switch, name and ARN do not refer to the endpoint, since it may not exist.
         """
         endpoint = sagemaker.CfnEndpoint(
             self,
@@ -188,4 +198,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             resource="endpoint",
             resource_name=self._physical_name,
         )
+        if switch is not None and endpoint_name is not None:
+            switch.control(self, endpoint)
+            self._is_switched = True
+            self._endpoint_name, self._endpoint_arn = endpoint_name, arn_of(self, "endpoint", endpoint_name)
         return endpoint

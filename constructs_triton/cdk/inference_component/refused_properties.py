@@ -40,6 +40,10 @@ _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
         "SageMaker scales the instances itself",
         "remove it",
     ),
+    "off_switch": (
+        "a component endpoint can have zero instances",
+        "use min_instance_count=0, and scale_on_schedule of auto_scale_copy_count(min_capacity=0)",
+    ),
     "verify_update": ("it checks the configuration of endpoints with a model", "remove it"),
     "verify_responses": (
         "its requests cannot name a component",

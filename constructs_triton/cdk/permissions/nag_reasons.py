@@ -20,7 +20,7 @@ FUNCTION: Reasons = {
     "LambdaDLQ": "only CloudFormation calls the function, and reports its failures",
 }
 INLINE_POLICY: Reasons = {
-    "IAMNoInlinePolicy": "the policy belongs to the role of one deploy-time function and is deleted with it",
+    "IAMNoInlinePolicy": "the policy belongs to one role of the library and is deleted with it",
 }
 _CIDR = "port 443 is open to the CIDR block of the VPC only, which is a token at synth"
 VPC_ENDPOINT: Reasons = {
