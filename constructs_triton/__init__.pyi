@@ -10,7 +10,6 @@ from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
 from .cdk.endpoint.network import TritonVpcEndpoints as TritonVpcEndpoints
-from .cdk.endpoint.off_switch import OffSwitch as OffSwitch
 from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
 from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
 from .cdk.inference_component.component_endpoint import TritonComponentEndpoint as TritonComponentEndpoint

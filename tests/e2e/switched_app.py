@@ -14,7 +14,6 @@ from constructs import Construct
 from constructs_triton import (
     InstanceType,
     ModelSource,
-    OffSwitch,
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
@@ -59,12 +58,6 @@ class SwitchedStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: State) -> None:
         super().__init__(scope, id)
-        switch = OffSwitch(self, "Night")
-        switch.add_schedule(
-            "Daily",
-            off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
-            on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
-        )
         served = TritonMultiModelEndpoint if state.has_many else TritonEndpoint
         endpoint = served(
             self,
@@ -72,9 +65,14 @@ class SwitchedStack(cdk.Stack):
             model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
             instance_type=InstanceType.of(state.instance_type),
             endpoint_name=ENDPOINT,
-            off_switch=switch,
+            off_switch="Night",
             scaling_guard=state.has_guard,
             verify_update=True,
+        )
+        endpoint.off_switch.add_schedule(
+            "Daily",
+            off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
+            on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
         )
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_invocations_per_instance("Load", max_requests_per_second=10)

@@ -24,7 +24,7 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
 from constructs_triton.cdk.endpoint.execution_role import host_data, make_endpoint_role, request_data
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
-from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
+from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode, check_off_switch
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
@@ -82,6 +82,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
         check_unique_name(scope, id, "endpoint_name", name)
+        check_off_switch(scope, resource, requests, update)
         if container_metrics:
             models = models.publish_metrics(metrics_name(scope, id, name))
         settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])

@@ -10,7 +10,6 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
-from constructs_triton.cdk.endpoint.off_switch import OffSwitch, check_off_switch
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment, total_wait_seconds
@@ -105,12 +104,13 @@ class UpdateOptions(TypedDict, total=False):
         ),
     ]
     off_switch: Annotated[
-        OffSwitch | None,
+        str | None,
         Value(
-            "Turns the endpoint off and on, by hand or at night: an update of the stack deletes it and "
-            "creates it again. Needs an ``endpoint_name``. Not supported together with ``async_inference``, "
+            "Name of a switch that turns the endpoint off and on, by hand or at night: an update of the "
+            "stack deletes it and creates it again. Endpoints with the same name in a stack are off "
+            "together. Needs an ``endpoint_name``. Not supported together with ``async_inference``, "
             "``adopt_existing`` and a ``removal_policy`` that keeps the endpoint.",
-            example='OffSwitch(self, "Night")',
+            example='"Night"',
         ),
     ]
     scaling_guard: Annotated[
@@ -215,7 +215,6 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
         options = _adopting(options)
     _check_pooled_variants(options)
     _check_instance_types(options)
-    check_off_switch(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])

@@ -15,11 +15,11 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
-from constructs_triton.cdk.endpoint.off_switch import OffSwitch
 from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton_core.errors import InvalidValueError
 
 _ADOPTED_ID = "Default"  # also a name of ``node.default_child``
@@ -94,7 +94,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     _cfn_endpoint_config: sagemaker.CfnEndpointConfig
     _role: iam.IRole
     _connections: ec2.Connections | None
-    _is_switched = False
+    _off_switch: OffSwitch | None = None
 
     # Endpoints that exist already.
 
@@ -134,7 +134,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
         """The reference that other constructs of the CDK use."""
         # A reference to a resource that an OffSwitch deletes would be an error.
-        return super().endpoint_ref if self._is_switched else self._cfn_endpoint.endpoint_ref
+        return super().endpoint_ref if self._off_switch else self._cfn_endpoint.endpoint_ref
 
     @property
     def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
@@ -150,6 +150,17 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def role(self) -> iam.IRole:
         """The execution role of all containers."""
         return self._role
+
+    @property
+    def off_switch(self) -> OffSwitch:
+        """The switch that turns the endpoint off and on, and its schedules.
+
+        Raises:
+            InvalidValueError: the endpoint has no ``off_switch``.
+        """
+        if self._off_switch is None:
+            raise InvalidValueError(f"{self.node.path}: has no switch; set off_switch on the endpoint")
+        return self._off_switch
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
@@ -175,7 +186,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         *,
         adopts: bool | None = None,
         key: kms.IKey | None = None,
-        switch: OffSwitch | None = None,
+        switch: str | None = None,
     ) -> sagemaker.CfnEndpoint:
         """Create the endpoint with its configuration, and set its name and ARN.
 
@@ -199,7 +210,6 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             resource_name=self._physical_name,
         )
         if switch is not None and endpoint_name is not None:
-            switch.control(self, endpoint)
-            self._is_switched = True
+            self._off_switch = OffSwitch.of(self, endpoint, switch)
             self._endpoint_name, self._endpoint_arn = endpoint_name, arn_of(self, "endpoint", endpoint_name)
         return endpoint

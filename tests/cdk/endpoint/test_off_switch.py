@@ -33,7 +33,6 @@ from template_lint import lint
 from constructs_triton import (
     AsyncInferenceConfig,
     Deployment,
-    OffSwitch,
     TritonComponentEndpoint,
     TritonEndpoint,
 )
@@ -50,16 +49,9 @@ def other_stack(stack: cdk.Stack, id: str) -> cdk.Stack:
     return cdk.Stack(app, id, env=ENVIRONMENT)
 
 
-def switch_of(stack: cdk.Stack) -> OffSwitch:
-    """The switch that ``add_switched`` has added."""
-    switch = stack.node.find_child("Night")
-    assert isinstance(switch, OffSwitch)
-    return switch
-
-
 def add_switched(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
     """Add an endpoint ``digits`` with a switch ``Night``."""
-    return add_endpoint(stack, path, endpoint_name="digits", off_switch=OffSwitch(stack, "Night"), **props)
+    return add_endpoint(stack, path, endpoint_name="digits", off_switch="Night", **props)
 
 
 def switched_types(template: dict[str, Any]) -> list[str]:
@@ -138,18 +130,17 @@ def test_rollback_alarms_stay(stack: cdk.Stack, tmp_path: Path) -> None:
 def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
     """Endpoints with one switch are off together, and one with another switch by its own parameter."""
     models = write_repository(tmp_path / "models")
-    switch = OffSwitch(stack, "Night")
-    add_many(stack, models, "First", endpoint_name="first", off_switch=switch)
-    add_many(stack, models, "Second", endpoint_name="second", off_switch=switch)
-    third = OffSwitch(cdk.aws_sqs.Queue(stack, "Inner"), "Third")
-    add_many(stack, models, "Third1", endpoint_name="third", off_switch=third)
-    for each in (switch, third):
-        each.add_schedule("Daily", off=EVENING)
+    first = add_many(stack, models, "First", endpoint_name="first", off_switch="Night")
+    second = add_many(stack, models, "Second", endpoint_name="second", off_switch="Night")
+    third = add_many(stack, models, "Third", endpoint_name="third", off_switch="Weekend")
+    assert first.off_switch is second.off_switch
+    for each in (first, third):
+        each.off_switch.add_schedule("Daily", off=EVENING)
     template = synthesize(stack)
     found = resources(template, "AWS::SageMaker::Endpoint")
     conditions = {each["Properties"]["EndpointName"]: each["Condition"] for each in found.values()}
     assert conditions["first"] == conditions["second"] != conditions["third"]
-    assert {"NightRunning", "ThirdRunning"} < template["Parameters"].keys()  # names without a hash
+    assert {"NightRunning", "WeekendRunning"} < template["Parameters"].keys()  # names without a hash
     for each in resources(template, "AWS::Scheduler::Schedule").values():
         *kept, changed = json.loads(each["Properties"]["Target"]["Input"])["Parameters"]
         names = {parameter["ParameterKey"] for parameter in kept}
@@ -221,7 +212,7 @@ def test_reference_to_what_may_not_exist_is_an_error(
 def test_reference_with_the_condition_is_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
     """As the error says, a resource or output of the user may have the condition of the switch."""
     endpoint = add_switched(stack, tmp_path)
-    switch = switch_of(stack)
+    switch = endpoint.off_switch
     output = cdk.CfnOutput(stack, "Right", value=endpoint.cfn_endpoint.attr_endpoint_name)
     output.condition = switch.condition
     queue = sqs.CfnQueue(stack, "Queue", queue_name=endpoint.cfn_endpoint.attr_endpoint_name)
@@ -243,16 +234,17 @@ def test_scaling_of_an_imported_endpoint_is_an_error(stack: cdk.Stack, tmp_path:
 
 def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Path) -> None:
     """CloudFormation's API has the request; it keeps all other parameters, those added later too."""
-    add_switched(stack, tmp_path)
-    switch = switch_of(stack)
+    switch = add_switched(stack, tmp_path).off_switch
     switch.add_schedule("Daily", off=EVENING, on=MORNING)
     later = cdk.CfnParameter(stack, "Later", default="x")
     cdk.CfnOutput(stack, "Used", value=later.value_as_string)
     template = synthesize(stack)
-    shape = botocore.session.get_session().get_service_model("cloudformation").operation_model("UpdateStack")
+    model = botocore.session.get_session().get_service_model("cloudformation")
+    shape = model.operation_model("UpdateStack").input_shape
+    assert shape is not None
     for value in ("false", "true"):
         found = request(template, value)
-        assert not ParamValidator().validate(found, shape.input_shape).has_errors()
+        assert not ParamValidator().validate(found, shape).has_errors()
         assert found == {
             "StackName": "Test",
             "UsePreviousTemplate": True,
@@ -273,8 +265,7 @@ def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Pa
 
 def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -> None:
     """The role of both schedules has one permission, and one to write to the queue for refused updates."""
-    add_switched(stack, tmp_path)
-    switch = switch_of(stack)
+    switch = add_switched(stack, tmp_path).off_switch
     queue = sqs.Queue(stack, "Refused")
     switch.add_schedule(
         "Daily", off=EVENING, on=MORNING, dead_letter_queue=queue, max_event_age=cdk.Duration.hours(1)
@@ -294,9 +285,9 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
         assert each["Properties"]["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 3600
 
 
-def test_schedule_of_another_type_is_refused(stack: cdk.Stack) -> None:
+def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """The error shows the expected form, and adds nothing."""
-    switch = OffSwitch(stack, "Night")
+    switch = add_switched(stack, tmp_path).off_switch
     with pytest.raises(InvalidValueError, match=r"on: must be of type ScheduleExpression.*\.cron\(hour="):
         switch.add_schedule("Daily", off=EVENING, on="cron(0 7 * * ? *)")  # type: ignore[arg-type]
     assert [each.node.id for each in switch.node.children] == ["IsRunning"]
@@ -319,14 +310,14 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack) -> None:
             "together with removal_policy.*; remove removal_policy",
         ),
         ({"adopt_existing": True}, "together with adopt_existing.*; remove adopt_existing"),
-        ({"off_switch": "Night"}, r"off_switch: must be of type OffSwitch.*OffSwitch\(self, "),
+        ({"off_switch": True}, 'off_switch: must be of type str, got True; write "Night"'),
     ],
 )
 def test_contradicting_property_is_refused(
     stack: cdk.Stack, tmp_path: Path, props: dict[str, Any], message: str
 ) -> None:
     """What keeps a deleted endpoint, or gives it another name, is an error that names the fix."""
-    given = {"endpoint_name": "digits", "off_switch": OffSwitch(stack, "Night"), **props}
+    given = {"endpoint_name": "digits", "off_switch": "Night", **props}
     with pytest.raises(InvalidValueError, match=message):
         add_endpoint(stack, tmp_path, **given)
 
@@ -337,14 +328,23 @@ def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: P
     with pytest.raises(InvalidValueError, match=r"async_inference.*scale_on_schedule"):
         add_switched(stack, tmp_path, async_inference=queue)
     with pytest.raises(InvalidValueError, match=r"off_switch: not supported on component endpoints.*zero"):
-        TritonComponentEndpoint(stack, "Shared", instance_type=GPU, off_switch=OffSwitch(stack, "Day"))  # type: ignore[call-arg]
+        TritonComponentEndpoint(stack, "Shared", instance_type=GPU, off_switch="Night")  # type: ignore[call-arg]
 
 
-def test_stacks_that_lose_the_value_are_refused() -> None:
+def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
     """A nested stack has its parent's parameters; a pipeline passes no previous value; other stages may."""
-    stack = make_stack()
+    stack, models = make_stack(), write_repository(tmp_path / "models")
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    given: dict[str, Any] = {"endpoint_name": "digits", "off_switch": "Night"}
     with pytest.raises(InvalidValueError, match=r"nested stack Test/Inner.*; use a stack that is not nested"):
-        OffSwitch(cdk.NestedStack(stack, "Inner"), "Night")
+        add_many(cdk.NestedStack(stack, "Inner"), models, **given)
     with pytest.raises(InvalidValueError, match=r"stage Test/Prod of a pipeline.*cdk deploy"):
-        OffSwitch(cdk.Stack(cdk.Stage(stack, "Prod"), "Models"), "Night")
-    OffSwitch(cdk.Stack(cdk.Stage(stack.node.root, "Prod"), "Models"), "Night")  # type: ignore[arg-type]
+        add_many(cdk.Stack(cdk.Stage(stack, "Prod"), "Models"), models, **given)
+    add_many(cdk.Stack(cdk.Stage(app, "Prod"), "Models"), models, **given)
+
+
+def test_endpoint_without_a_switch_says_so(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The error names the property."""
+    with pytest.raises(InvalidValueError, match="Test/Endpoint: has no switch; set off_switch"):
+        _ = add_endpoint(stack, tmp_path).off_switch

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import aws_cdk as cdk
 import jsii
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_scheduler as scheduler
@@ -21,49 +20,52 @@ from aws_cdk import aws_scheduler_targets as scheduler_targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IValidation
 
-from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.cloud_assembly.template import references
-from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.tokens import is_token
-
-if TYPE_CHECKING:
-    from constructs_triton.cdk.endpoint.properties import EndpointOptions
 
 _SCHEDULE = (scheduler.ScheduleExpression, 'scheduler.ScheduleExpression.cron(hour="20", minute="0")')
 _ElementT = TypeVar("_ElementT", bound=cdk.CfnElement)
 
 
-@jsii.implements(IValidation)
 class OffSwitch(Construct):
     """Turns endpoints of a stack off and on with a parameter of the stack.
 
-    Pass it to endpoints as ``off_switch``. The parameter ``<id>Running`` is ``true`` at first. If it is
-    ``false``, an update of the stack deletes the endpoints, their scaling, and what else below them refers to
-    them. Roles, models and configurations stay. The endpoints of one switch are off together.
-
-    Raises:
-        InvalidValueError: the stack is nested, or belongs to a stage of a pipeline.
+    Created by the property ``off_switch`` of endpoints, which has its name. The parameter is the name with
+    ``Running``, and ``true`` at first. If it is ``false``, an update of the stack deletes the endpoints,
+    their scaling, and what else below them refers to them. Roles, models and configurations stay.
     """
 
-    def __init__(self, scope: Construct, id: str) -> None:
-        stack = cdk.Stack.of(scope)
-        _check_place(scope, stack)
+    def __init__(self, scope: cdk.Stack, id: str) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
         self._endpoints: dict[str, sagemaker.CfnEndpoint] = {}
         self.parameter = cdk.CfnParameter(
             # In the stack the name has no hash. People write it, and under another name the value is lost.
-            stack,
+            scope,
             f"{id}Running",
             allowed_values=["true", "false"],
             default="true",
-            description="Whether the endpoints of the OffSwitch exist",
+            description=f"Whether the endpoints with off_switch {id} exist",
         )
         is_running = cdk.Fn.condition_equals(self.parameter.value_as_string, "true")
         self.condition = cdk.CfnCondition(self, "IsRunning", expression=is_running)
-        self.node.add_validation(self)
+        self.node.add_validation(_Conditions(self))
+
+    @classmethod
+    def of(cls, endpoint: Construct, resource: sagemaker.CfnEndpoint, name: str) -> OffSwitch:
+        """Return the switch of a name in the endpoint's stack, which then controls the endpoint.
+
+        Args:
+            endpoint: The endpoint.
+            resource: Its resource.
+            name: Name of the switch, which is created if the stack has none.
+        """
+        stack = cdk.Stack.of(endpoint)
+        found = stack.node.try_find_child(name)
+        switch = found if isinstance(found, OffSwitch) else cls(stack, name)
+        switch._endpoints[f"{endpoint.node.path}/"] = resource
+        return switch
 
     def add_schedule(
         self,
@@ -118,48 +120,6 @@ class OffSwitch(Construct):
         principal = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=callers)
         return iam.Role(self, "Role", assumed_by=principal)
 
-    def control(self, endpoint: Construct, resource: sagemaker.CfnEndpoint) -> None:
-        """Turn an endpoint off and on, which a construct with the property ``off_switch`` does."""
-        self._endpoints[f"{endpoint.node.path}/"] = resource
-
-    def validate(self) -> list[str]:
-        """Set the condition of what the switch turns off, and return errors for what else refers to it.
-
-        The CDK calls it when references and dependencies are those between resources.
-        """
-        stack = cdk.Stack.of(self)
-        found = {stack.get_logical_id(each): each for each in _elements(stack, cdk.CfnResource)}
-        needs = {name: _needs(each) for name, each in found.items()}
-        inner = {name for name, each in found.items() if each.node.path.startswith(tuple(self._endpoints))}
-        off = {name for name in inner if _rings_when_off(found[name])}
-        off |= {stack.get_logical_id(each) for each in self._endpoints.values()}
-        while more := {name for name in inner - off if needs[name] & off}:
-            off |= more
-        for name in off:
-            found[name].cfn_options.condition = self.condition
-        others: list[tuple[cdk.CfnElement, set[str]]] = [
-            (each, needs[name]) for name, each in found.items() if not each.cfn_options.condition
-        ]
-        for output in _elements(stack, cdk.CfnOutput):
-            if not output.condition:
-                others.append((output, references(stack.resolve(output.value))))
-        wrong = {each.node.path: found[min(names & off)].node.path for each, names in others if names & off}
-        return [
-            f"{path}: refers to {other}, which does not exist while {self.parameter.node.id} is false; use "
-            "endpoint_name or endpoint_arn of the endpoint, remove the dependency, or set the condition of "
-            "this resource or output to that of the OffSwitch"
-            for path, other in wrong.items()
-        ] + [each for name in sorted(found.keys() - off) for each in self._lost_scaling(found[name])]
-
-    def _lost_scaling(self, element: cdk.CfnResource) -> Iterator[str]:
-        resource_id = str(element.resource_id) if isinstance(element, appscaling.CfnScalableTarget) else ""
-        for endpoint in self._endpoints.values():
-            if resource_id.startswith(f"endpoint/{endpoint.endpoint_name}/"):
-                yield (
-                    f"{element.node.path}: scales {resource_id}, and SageMaker deletes its scaling with the "
-                    "endpoint; call auto_scale_instance_count on the construct that creates the endpoint"
-                )
-
     def _request(self, value: str) -> scheduler.ScheduleTargetInput:
         request = {
             "StackName": cdk.Stack.of(self).stack_name,
@@ -171,45 +131,49 @@ class OffSwitch(Construct):
         return scheduler.ScheduleTargetInput.from_object(request)
 
 
-def check_off_switch(options: EndpointOptions) -> None:
-    """Check the other properties of an endpoint that has an ``off_switch``.
+@jsii.implements(IValidation)
+class _Conditions:
+    """Sets the condition when references and dependencies are those between resources."""
 
-    Raises:
-        InvalidValueError: the endpoint needs a name, or has a property that a deletion contradicts.
-    """
-    name, switch = options["endpoint_name"], options["off_switch"]
-    if switch is None:
-        return
-    if name is None or is_token(name):
-        raise InvalidValueError(
-            "off_switch: needs an endpoint_name that is known at synth, so that callers can keep it; set "
-            "endpoint_name"
-        )
-    if options["async_inference"] is not None:
-        raise InvalidValueError(
-            "off_switch: not supported together with async_inference, which can have zero instances; remove "
-            "off_switch, and use scale_on_schedule of auto_scale_instance_count(min_capacity=0, ...)"
-        )
-    if options["adopt_existing"] or is_kept(options["removal_policy"]):
-        which = "adopt_existing" if options["adopt_existing"] else "removal_policy"
-        raise InvalidValueError(
-            f"off_switch: not supported together with {which}, which keeps a deleted endpoint; remove {which}"
-        )
+    def __init__(self, switch: OffSwitch) -> None:
+        self._switch = switch
 
+    def validate(self) -> list[str]:
+        """Set the condition of what the switch turns off, and return errors for what else refers to it."""
+        switch = self._switch
+        stack = switch.parameter.stack
+        found = {stack.get_logical_id(each): each for each in _elements(stack, cdk.CfnResource)}
+        needs = {name: _needs(each) for name, each in found.items()}
+        inner = {name for name, each in found.items() if each.node.path.startswith(tuple(switch._endpoints))}
+        off = {stack.get_logical_id(each) for each in switch._endpoints.values()}
+        # Without an endpoint, these alarms would ring.
+        off |= {name for name in inner if getattr(found[name], "treat_missing_data", "") == "breaching"}
+        while more := {name for name in inner - off if needs[name] & off}:
+            off |= more
+        for name in off:
+            found[name].cfn_options.condition = switch.condition
+        others: list[tuple[cdk.CfnElement, set[str]]] = [
+            (each, needs[name]) for name, each in found.items() if not each.cfn_options.condition
+        ]
+        for output in _elements(stack, cdk.CfnOutput):
+            if not output.condition:
+                others.append((output, references(stack.resolve(output.value))))
+        wrong = {each.node.path: found[min(names & off)].node.path for each, names in others if names & off}
+        return [
+            f"{path}: refers to {other}, which does not exist while {switch.node.id}Running is false; use "
+            "endpoint_name or endpoint_arn of the endpoint, remove the dependency, or set the condition of "
+            "this resource or output to endpoint.off_switch.condition"
+            for path, other in wrong.items()
+        ] + [each for name in sorted(found.keys() - off) for each in self._lost_scaling(found[name])]
 
-def _check_place(scope: Construct, stack: cdk.Stack) -> None:
-    if stack.nested_stack_parent is not None:
-        raise InvalidValueError(
-            f"OffSwitch: not supported in nested stack {stack.node.path}, whose parent sets its parameters; "
-            "use a stack that is not nested"
-        )
-    stage = cdk.Stage.of(scope)
-    if stage is not None and any(isinstance(each, cdk.Stack) for each in stage.node.scopes):
-        # aws-cloudformation/cloudformation-coverage-roadmap#1789: CodePipeline uses the default.
-        raise InvalidValueError(
-            f"OffSwitch: not supported in stage {stage.node.path} of a pipeline, because each of its "
-            "deployments would turn the endpoints on; deploy this stack with `cdk deploy`"
-        )
+    def _lost_scaling(self, element: cdk.CfnResource) -> Iterator[str]:
+        resource_id = str(element.resource_id) if isinstance(element, appscaling.CfnScalableTarget) else ""
+        for endpoint in self._switch._endpoints.values():
+            if resource_id.startswith(f"endpoint/{endpoint.endpoint_name}/"):
+                yield (
+                    f"{element.node.path}: scales {resource_id}, and SageMaker deletes its scaling with the "
+                    "endpoint; call auto_scale_instance_count on the construct that creates the endpoint"
+                )
 
 
 @jsii.implements(cdk.IAnyProducer)
@@ -239,7 +203,3 @@ def _needs(resource: cdk.CfnResource) -> set[str]:
     stack = resource.stack
     first = [each for each in resource.obtain_dependencies() if isinstance(each, cdk.CfnResource)]
     return references(stack.resolve(resource._cfn_properties)) | {*map(stack.get_logical_id, first)}
-
-
-def _rings_when_off(resource: cdk.CfnResource) -> bool:
-    return isinstance(resource, cloudwatch.CfnAlarm) and resource.treat_missing_data == "breaching"
