@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from aws_cdk import Stack, Stage
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.properties import RequestOptions
+from constructs_triton.cdk.endpoint.properties import RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
@@ -15,7 +16,9 @@ from constructs_triton.cdk.options.async_inference import async_bucket_findings
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
 from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
 from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.host_options import ResourceOptions
 from constructs_triton.cdk.options.image import DlcImage
+from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
 from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
@@ -63,6 +66,47 @@ def check_mode(
             "shadow_variant: not supported together with async_inference; remove one of them"
         )
     return unknown
+
+
+def check_off_switch(
+    scope: Construct, resource: ResourceOptions, requests: RequestOptions, update: UpdateOptions
+) -> None:
+    """Check the other properties of an endpoint that has an ``off_switch``.
+
+    Raises:
+        InvalidValueError: the stack cannot have a switch, the endpoint has no literal name, or a property
+            contradicts the deletion.
+    """
+    name = resource["endpoint_name"]
+    if update["off_switch"] is None:
+        return
+    stack, stage = Stack.of(scope), Stage.of(scope)
+    if stack.nested_stack_parent is not None:
+        raise InvalidValueError(
+            f"off_switch: not supported in nested stack {stack.node.path}, whose parent sets its parameters; "
+            "use a stack that is not nested"
+        )
+    if stage is not None and any(isinstance(each, Stack) for each in stage.node.scopes):
+        # aws-cloudformation/cloudformation-coverage-roadmap#1789: CodePipeline uses the default.
+        raise InvalidValueError(
+            f"off_switch: not supported in stage {stage.node.path} of a pipeline, because each of its "
+            "deployments would turn the endpoint on; deploy this stack with `cdk deploy`"
+        )
+    if name is None or is_token(name):
+        raise InvalidValueError(
+            "off_switch: needs an endpoint_name that is known at synth, so that callers can keep it; set "
+            "endpoint_name"
+        )
+    if requests["async_inference"] is not None:
+        raise InvalidValueError(
+            "off_switch: not supported together with async_inference, which can have zero instances; remove "
+            "off_switch, and use scale_on_schedule of auto_scale_instance_count(min_capacity=0, ...)"
+        )
+    if update["adopt_existing"] or is_kept(resource["removal_policy"]):
+        which = "adopt_existing" if update["adopt_existing"] else "removal_policy"
+        raise InvalidValueError(
+            f"off_switch: not supported together with {which}, which keeps a deleted endpoint; remove {which}"
+        )
 
 
 def _unknown_values(capture: DataCapture | None, variants: Sequence[SettledVariant]) -> Iterator[Finding]:

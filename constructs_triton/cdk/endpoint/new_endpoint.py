@@ -21,17 +21,10 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_endpoint_config,
     make_model,
 )
-from constructs_triton.cdk.endpoint.execution_role import (
-    host_data,
-    make_endpoint_role,
-    request_data,
-)
+from constructs_triton.cdk.endpoint.execution_role import host_data, make_endpoint_role, request_data
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
-from constructs_triton.cdk.endpoint.log_group import (
-    log_group_name,
-    make_log_group,
-)
-from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
+from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
+from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode, check_off_switch
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
@@ -41,10 +34,7 @@ from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settl
 from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 from constructs_triton.cdk.options.core_dump import core_dump_data
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
-from constructs_triton.cdk.options.host_options import (
-    HostOptions,
-    ResourceOptions,
-)
+from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
@@ -92,6 +82,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
         check_unique_name(scope, id, "endpoint_name", name)
+        check_off_switch(scope, resource, requests, update)
         if container_metrics:
             models = models.publish_metrics(metrics_name(scope, id, name))
         settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])
@@ -247,7 +238,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             metrics=resource["metrics_config"],
             key=key,
         )
-        self._cfn_endpoint = self._make_endpoint(name, adopts=self._update["adopt_existing"], key=key)
+        adopts, switch = self._update["adopt_existing"], self._update["off_switch"]
+        self._cfn_endpoint = self._make_endpoint(name, adopts=adopts, key=key, switch=switch)
         if name is not None:
             make_log_group(
                 self,

@@ -103,6 +103,16 @@ class UpdateOptions(TypedDict, total=False):
             example="True",
         ),
     ]
+    off_switch: Annotated[
+        str | None,
+        Value(
+            "Name of a switch that turns the endpoint off and on, by hand or at night: an update of the "
+            "stack deletes it and creates it again. Endpoints with the same name in a stack are off "
+            "together. Needs an ``endpoint_name``. Not supported together with ``async_inference``, "
+            "``adopt_existing`` and a ``removal_policy`` that keeps the endpoint.",
+            example='"Night"',
+        ),
+    ]
     scaling_guard: Annotated[
         bool | None,
         Value(

@@ -16,8 +16,10 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
 from constructs_triton.cdk.endpoint.operating import operating_statements
+from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton_core.errors import InvalidValueError
 
 _ADOPTED_ID = "Default"  # also a name of ``node.default_child``
@@ -92,6 +94,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     _cfn_endpoint_config: sagemaker.CfnEndpointConfig
     _role: iam.IRole
     _connections: ec2.Connections | None
+    _off_switch: OffSwitch | None = None
 
     # Endpoints that exist already.
 
@@ -130,7 +133,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
         """The reference that other constructs of the CDK use."""
-        return self._cfn_endpoint.endpoint_ref
+        # A reference to a resource that an OffSwitch deletes would be an error.
+        return super().endpoint_ref if self._off_switch else self._cfn_endpoint.endpoint_ref
 
     @property
     def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
@@ -146,6 +150,17 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def role(self) -> iam.IRole:
         """The execution role of all containers."""
         return self._role
+
+    @property
+    def off_switch(self) -> OffSwitch:
+        """The switch that turns the endpoint off and on, and its schedules.
+
+        Raises:
+            InvalidValueError: the endpoint has no ``off_switch``.
+        """
+        if self._off_switch is None:
+            raise InvalidValueError(f"{self.node.path}: has no switch; set off_switch on the endpoint")
+        return self._off_switch
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
@@ -166,11 +181,17 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         return self._connections
 
     def _make_endpoint(
-        self, endpoint_name: str | None, *, adopts: bool | None = None, key: kms.IKey | None = None
+        self,
+        endpoint_name: str | None,
+        *,
+        adopts: bool | None = None,
+        key: kms.IKey | None = None,
+        switch: str | None = None,
     ) -> sagemaker.CfnEndpoint:
         """Create the endpoint with its configuration, and set its name and ARN.
 
         ``adopts`` updates the existing endpoint of this name, whose volumes have the key, in place of that.
+        With a switch, name and ARN do not refer to the endpoint, since it may not exist.
         """
         endpoint = sagemaker.CfnEndpoint(
             self,
@@ -188,4 +209,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             resource="endpoint",
             resource_name=self._physical_name,
         )
+        if switch is not None and endpoint_name is not None:
+            self._off_switch = OffSwitch.of(self, endpoint, switch)
+            self._endpoint_name, self._endpoint_arn = endpoint_name, arn_of(self, "endpoint", endpoint_name)
         return endpoint

@@ -46,10 +46,10 @@ class _Force(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Delete a real-time endpoint and its scaling, so that its instances cost nothing, and keep in a file "
-        "what `constructs-triton start` needs to create both again. Models, configuration, alarms and "
-        "dashboards stay. After a failure, run the same command again. The exit code is 0 only if the "
-        "endpoint is stopped."
+        "Delete a real-time endpoint of no stack and its scaling, so that its instances cost nothing, and "
+        "keep in a file what `constructs-triton start` needs to create both again. Models, configuration, "
+        "alarms and dashboards stay; an endpoint of a stack has off_switch instead. After a failure, run the "
+        "same command again. The exit code is 0 only if the endpoint is stopped."
     )
     add_file_arguments(parser)
     add_options(parser, _Force)

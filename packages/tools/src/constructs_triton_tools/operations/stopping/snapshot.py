@@ -53,9 +53,9 @@ def read_endpoint(
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
     if stack and not force:
         raise InvalidValueError(
-            f"endpoint {name}: belongs to CloudFormation stack {stack}; remove it from the app and deploy, "
-            "or add --force (while the endpoint is deleted, an update of the stack that needs it fails, and "
-            "the stack does not know the scaling policies that `start` creates)"
+            f"endpoint {name}: belongs to CloudFormation stack {stack}; set off_switch in the app, and "
+            "change the parameter that it adds, or add --force (while the endpoint is deleted, an update "
+            "that needs it fails, and the stack does not know the scaling policies that `start` creates)"
         )
     return _saved(aws, found, tags, stack)
 
