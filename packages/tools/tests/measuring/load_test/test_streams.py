@@ -258,7 +258,8 @@ def test_closed_streams_count_their_events() -> None:
             await asyncio.sleep(1000)
         return answer
 
-    settings = {"by_concurrency": True, "grace_seconds": 1, "warm_up_seconds": 0, "most_requests": 8}
+    settings: dict[str, Any] = {"by_concurrency": True, "grace_seconds": 1, "warm_up_seconds": 0}
+    settings["most_requests"] = 8
     found = figures(measure(last_stalls, 1, **settings))
     assert (found.unit, found.closed, found.between_tokens_ms) == ("tokens", 1, 25)
     calls = 7
