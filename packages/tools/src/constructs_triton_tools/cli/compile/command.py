@@ -204,8 +204,8 @@ def _result(
 def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[str]:
     manifest = result["manifest"]
     yield f"wrote {result['folder']} for {', '.join(result['instance_types'])} ({manifest['gpu_model']})"
-    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {manifest['plan_bytes']} bytes, from "
-    f"{result['origin']}"
+    size, origin = manifest["plan_bytes"], result["origin"]
+    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {size} bytes, from {origin}"
     if result["origin"] == "a job":
         seconds = result["instance_seconds"]
         ran = "not known" if seconds is None else f"{seconds:.0f} s"
