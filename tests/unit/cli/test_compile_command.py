@@ -89,6 +89,7 @@ def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixt
     assert "time limit   7200 s, so at most 1.80 USD" in printed.err
     assert "not settled: the driver of the hosts" in printed.err
     assert "  &&&& PASSED TensorRT.trtexec\n" in printed.err
+    assert "bytes, from a job\n" in printed.out
     assert "cost about 0.000" in printed.out
 
 

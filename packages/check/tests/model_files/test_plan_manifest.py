@@ -76,6 +76,7 @@ def test_manifest_of_another_plan_is_not_trusted(root: Path) -> None:
         [{**TENSOR, "name": 1}],
         [{**TENSOR, "data_type": "FP32"}],
         [{**TENSOR, "data_type": []}],
+        [{"name": "X", "data_type": "TYPE_FP32"}],
         [{**TENSOR, "shape": 4}],
         [{**TENSOR, "shape": [2**40, 4]}],
         [{**TENSOR, "shape": [-1, True]}],

@@ -135,7 +135,7 @@ def _entry(tensor: ModelTensor) -> dict[str, Any]:
 
 def _tensor(entry: Any) -> ModelTensor:
     """Read a tensor; any error is one of its form."""
-    shape, *profile = (_sizes(entry.get(each)) for each in ("shape", *_SHAPES))
+    shape, profile = _sizes(entry["shape"]), [_sizes(entry.get(each)) for each in _SHAPES]
     known = [each for each in profile if each is not None]
     ranks = {len(each) for each in (*known, *([] if shape is None else [shape]))}
     name, data_type = entry["name"], entry["data_type"]

@@ -34,7 +34,7 @@ def tensors(
         InstanceType.of("ml.g4dn.xlarge"),
         ranges=ranges,
     )
-    texts = dict.fromkeys(
+    texts: dict[str, Any] = dict.fromkeys(
         ("key", "gpu_model", "compute_capability", "built_on", "image", "driver", "model_sha256", "job"), ""
     )
     manifest = PlanManifest(

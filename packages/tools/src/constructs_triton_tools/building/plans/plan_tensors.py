@@ -14,7 +14,6 @@ from triton_model_check.model_files.model_file import ModelTensor
 from triton_model_check.model_files.plan_manifest import PlanManifest
 
 _FORMATS = "--inputIOFormats", "--outputIOFormats"
-_INTEGERS = "TYPE_INT32", "TYPE_INT64"
 
 
 def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
@@ -25,9 +24,10 @@ def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
     profiles = {each.name: tuple(zip(*each.dims, strict=True)) for each in build.ranges}
     file = build.model.described
     inputs = [_tensor(each, tensorrt) for each in file.inputs if not each.is_optional]
+    static = {each.name: (each.shape,) * 3 for each in inputs if each.shape is not None}  # one size each
     return replace(
         manifest,
-        inputs=tuple(_with_profile(each, profiles.get(each.name)) for each in inputs),
+        inputs=tuple(replace(each, profile={**static, **profiles}.get(each.name, ())) for each in inputs),
         outputs=tuple(_tensor(each, tensorrt) for each in file.outputs),
     )
 
@@ -35,10 +35,5 @@ def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
 def _tensor(tensor: ModelTensor, tensorrt: str) -> ModelTensor:
     """Leave out the shape of what may be a shape tensor: its profile has values in place of sizes."""
     is_row = tensor.shape is not None and len(tensor.shape) == 1 and tensor.shape[0] >= 0
-    shape = None if is_row and tensor.data_type in _INTEGERS else tensor.shape
+    shape = None if is_row and tensor.data_type in ("TYPE_INT32", "TYPE_INT64") else tensor.shape
     return ModelTensor(tensor.name, data_type_in_plan(tensor.data_type, tensorrt), shape)
-
-
-def _with_profile(tensor: ModelTensor, profile: tuple[tuple[int, ...], ...] | None) -> ModelTensor:
-    """Every size of a static input is that of its shape."""
-    return replace(tensor, profile=profile or (() if tensor.shape is None else (tensor.shape,) * 3))

@@ -122,7 +122,9 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
         confirm(arguments, lambda: _question(prices))
     results = []
     for request, plan in found.items():
-        compiled = _with_tensors(request, plan or compiler.build(request))
+        compiled = plan or compiler.build(request)
+        manifest = with_tensors(compiled.built.manifest, request.build)  # plans that were kept may have none
+        compiled = replace(compiled, built=replace(compiled.built, manifest=manifest))
         folder = write_compiled(
             arguments.output,
             request.build.gpu_folder,
@@ -137,12 +139,6 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
         print_json({"model": compilation.name, "plans": results})
     else:
         print_lines("", *_next_commands(arguments, compilation))
-
-
-def _with_tensors(request: JobRequest, compiled: CompiledPlan) -> CompiledPlan:
-    """Add what follows from the model, which plans that were kept by earlier versions do not have."""
-    manifest = with_tensors(compiled.built.manifest, request.build)
-    return replace(compiled, built=replace(compiled.built, manifest=manifest))
 
 
 def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
@@ -208,8 +204,8 @@ def _result(
 def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[str]:
     manifest = result["manifest"]
     yield f"wrote {result['folder']} for {', '.join(result['instance_types'])} ({manifest['gpu_model']})"
-    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {manifest['plan_bytes']} bytes, from "
-    f"{result['origin']}"
+    size, origin = manifest["plan_bytes"], result["origin"]
+    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {size} bytes, from {origin}"
     if result["origin"] == "a job":
         seconds = result["instance_seconds"]
         ran = "not known" if seconds is None else f"{seconds:.0f} s"

@@ -45,8 +45,8 @@ def read_deployed_endpoints(
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint, stack))
     except AwsError as error:
         raise LocalEndpointError(
-            f"--aws-endpoint-url: {error.reason}; check the address {endpoint_url}, the credentials and the "
-            "Region"
+            f"--aws-endpoint-url: {error.reason}; check {'--stack, ' if stack else ''}the address "
+            f"{endpoint_url}, the credentials and the Region"
         ) from error
     if not specs:
         wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
