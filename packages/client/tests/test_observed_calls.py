@@ -12,12 +12,11 @@ from loopback_server import SESSION, Answer, Server, binary_answer, run_server
 from test_waking import INPUTS, Sleeping
 
 from constructs_triton_client import (
-    EmbeddedMetrics,
     InMemoryTransport,
-    ObservedCall,
     TritonClient,
     default_config,
 )
+from constructs_triton_client.observed_calls import EmbeddedMetrics, ObservedCall
 from constructs_triton_core.errors import (
     InvocationError,
     ModelNotReadyError,

@@ -3,8 +3,6 @@
 __all__: list[str]
 
 from constructs_triton_client.async_inference import PendingInference as PendingInference
-from constructs_triton_client.observed_calls import EmbeddedMetrics as EmbeddedMetrics
-from constructs_triton_client.observed_calls import ObservedCall as ObservedCall
 from constructs_triton_client.recorded_requests import ExpectedOutput as ExpectedOutput
 from constructs_triton_client.recorded_requests import RecordedRequest as RecordedRequest
 from constructs_triton_client.recorded_requests import RecordedRequests as RecordedRequests

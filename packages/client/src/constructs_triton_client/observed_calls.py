@@ -30,7 +30,7 @@ class ObservedCall:
     latency_seconds: float = 0.0
     first_event_seconds: float | None = None
     retries: int = 0
-    error: BaseException | None = None
+    error: Exception | None = None
 
 
 Observer = Callable[[ObservedCall], None]
@@ -42,9 +42,7 @@ def observing(observe: Observer | None, call: ObservedCall) -> Iterator[float]:
     started = time.perf_counter()
     try:
         yield started
-    except GeneratorExit:  # the caller closed the stream
-        raise
-    except BaseException as error:
+    except Exception as error:  # not GeneratorExit, with which the caller closes a stream
         response = getattr(error.__cause__, "response", None)  # of botocore's ClientError
         if isinstance(response, dict):
             call.retries += response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
@@ -73,8 +71,8 @@ class EmbeddedMetrics:
         """Print the line of a call to standard output."""
         names = {"EndpointName": call.endpoint_name, "ModelName": call.model_name}
         dimensions = {name: value for name, value in names.items() if value}
-        values = {"Latency": round(call.latency_seconds * 1000, 3), "Errors": int(call.error is not None)}
-        values["Retries"] = call.retries
+        values = {"Latency": round(call.latency_seconds * 1000, 3)}
+        values |= {"Errors": int(call.error is not None), "Retries": call.retries}
         if call.first_event_seconds is not None:
             values["FirstEvent"] = round(call.first_event_seconds * 1000, 3)
         units = {"Errors": "Count", "Retries": "Count"}
@@ -82,5 +80,5 @@ class EmbeddedMetrics:
         rule = {"Namespace": self.namespace, "Dimensions": [list(dimensions)], "Metrics": metrics}
         aws = {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": [rule]}
         line = {"_aws": aws, **dimensions, **values}
-        sys.stdout.write(json.dumps(line) + "\n")  # one write, so that lines of threads do not mix
+        sys.stdout.write(json.dumps(line) + "\n")  # one write, so that the lines of threads do not mix
         sys.stdout.flush()

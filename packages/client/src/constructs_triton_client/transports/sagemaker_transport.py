@@ -208,7 +208,8 @@ class SageMakerTransport:
         url = self._endpoint_url
         is_loopback = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
         # Elsewhere endpoint_url is the address of the runtime API only, never of S3.
-        if url is None or (service != "sagemaker-runtime" and (not is_loopback or _has_s3_address())):
+        has_s3_address = bool({"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} & os.environ.keys())
+        if url is None or (service != "sagemaker-runtime" and (not is_loopback or has_s3_address)):
             return session.client(service, region_name=self._region_name, config=config)
         region = self._region_name or session.region_name
         if is_loopback:
@@ -297,10 +298,6 @@ def _announced_length(response: Mapping[str, Any]) -> int | None:
     if "transfer-encoding" in headers or not length.isdecimal() or len(length) > _MOST_DIGITS:
         return None
     return int(length)
-
-
-def _has_s3_address() -> bool:
-    return bool({"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} & os.environ.keys())
 
 
 def _unsigned(config: Config) -> Config:
