@@ -61,6 +61,18 @@ MISTAKES: dict[str, Mistake] = {
     "underscore in a name": mistake(
         ENSEMBLE, "doc_understand", "doc-understand", more='endpoint_name="doc_understand"'
     ),
+    "switch without a name": mistake(
+        ENSEMBLE, 'off_switch="Night"', 'off_switch="Night", endpoint_name="x"', more='off_switch="Night"'
+    ),
+    "switch of an adopted endpoint": mistake(
+        ENSEMBLE,
+        "adopt_existing=True, ",
+        "",
+        more='adopt_existing=True, off_switch="Night", endpoint_name="x"',
+    ),
+    "switch of an asynchronous endpoint": mistake(
+        ENSEMBLE, 'off_switch="Night", ', "", more=f'off_switch="Night", endpoint_name="x", {QUEUE}'
+    ),
     "misspelled ensemble": mistake(ENSEMBLE.replace('"pipeline"', '"pipelin"'), '"pipelin"', '"<hint>"'),
     "ensemble as model": mistake(
         ENDPOINT.replace('model="other"', 'model="pipeline"'),

@@ -23,6 +23,7 @@ from cdk_apps import (
     add_many,
     flat,
     import_endpoint,
+    make_app,
     make_stack,
     resources,
     synthesize,
@@ -36,6 +37,7 @@ from constructs_triton import (
     TritonComponentEndpoint,
     TritonEndpoint,
 )
+from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError
 
 EVENING = scheduler.ScheduleExpression.cron(hour="20", minute="0", time_zone=cdk.TimeZone.EUROPE_BERLIN)
@@ -145,6 +147,18 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
         *kept, changed = json.loads(each["Properties"]["Target"]["Input"])["Parameters"]
         names = {parameter["ParameterKey"] for parameter in kept}
         assert {*names, changed["ParameterKey"]} == template["Parameters"].keys()
+
+
+def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands that read a template see the endpoint, because the parameter is ``true`` by default."""
+    stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Test")
+    add_switched(stack, tmp_path / "models").auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    synthesize(stack)
+    assert main(["cost", str(tmp_path / "cdk.out"), "--price", "ml.g5.xlarge=1"]) == 0
+    assert main(["graph", str(tmp_path / "cdk.out")]) == 0
+    output = capsys.readouterr().out
+    assert "1.00 to 2.00" in output
+    assert "endpoint digits" in output
 
 
 # Who refers to it.

@@ -16,6 +16,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_scheduler as scheduler
 from cdk_apps import (
     ENVIRONMENT,
     add_endpoint,
@@ -121,7 +122,9 @@ class Endpoints(cdk.Stack):
 
     def add_many(self, repository: TritonModelRepository) -> None:
         retention = logs.RetentionDays.ONE_WEEK
-        add_many(self, repository, "Many", endpoint_name="many", log_retention=retention, **self.served)
+        named: dict[str, Any] = {"endpoint_name": "many", "log_retention": retention, "off_switch": "Night"}
+        endpoint = add_many(self, repository, "Many", **named, **self.served)
+        endpoint.off_switch.add_schedule("Daily", off=scheduler.ScheduleExpression.cron(hour="20"))
 
     def add_component(self, repository: TritonModelRepository) -> None:
         endpoint = TritonComponentEndpoint(

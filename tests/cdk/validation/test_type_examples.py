@@ -55,7 +55,7 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
-    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3"):
+    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler"):
         return getattr(cdk, f"aws_{reference.id}")
     for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, logs, s3, datetime):
         if hasattr(module, reference.id):
