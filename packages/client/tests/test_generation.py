@@ -160,9 +160,9 @@ def test_client_streams_a_chat() -> None:
         (b'{"generated_text":"a b."}\n', "event 0: is a whole response"),
         (
             events([ROLE, *WORDS], is_done=False),
-            "event stream: ended before the model; see the endpoint's log, and",
+            "event stream: the response is incomplete; see the endpoint's log, and",
         ),
-        (lines([ROLE]), "event stream: ended before the model"),
+        (lines([ROLE]), "event stream: the response is incomplete"),
     ],
 )
 def test_what_fails_in_a_chat_is_an_error(stream: bytes, message: str) -> None:

@@ -85,7 +85,7 @@ class GenerationReader:
     response may have an output named ``error``.
 
     Raises:
-        InvocationError: an event reports an error of the model, or the stream ends before the model.
+        InvocationError: an event reports an error of the model, or the response is incomplete.
         ResponseDecodingError: the stream is malformed, as for ``EventReader``, or an event is no JSON object.
     """
 
@@ -103,7 +103,7 @@ class GenerationReader:
         yield from self._read(self._reader.finish())
         if self._is_open:
             raise InvocationError(
-                "event stream: ended before the model; see the endpoint's log, and send the request again"
+                "event stream: the response is incomplete; see the endpoint's log, and send the request again"
             )
 
     def _read(self, events: Iterable[str]) -> Iterator[GenerateEvent]:
