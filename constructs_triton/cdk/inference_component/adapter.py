@@ -13,7 +13,11 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
-from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
+from constructs_triton.cdk.inference_component.created_component import (
+    CreatedInferenceComponent,
+    fixed_name,
+    permit,
+)
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import StackAssets
@@ -65,7 +69,7 @@ class LoraAdapter(InferenceComponentBase):
         self._base, self._endpoint = base, base.endpoint
         with removed_if_too_large(self):
             url, statements = self._place(source)
-            permissions = base.permit(statements)
+            permissions = permit(base, statements)
         component = sagemaker.CfnInferenceComponent
         # Without a variant and requirements, which are those of the base. A new base needs a new adapter, so
         # the logical id depends on it: no source says that an update can change the base.
@@ -100,6 +104,10 @@ class LoraAdapter(InferenceComponentBase):
 
     def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> NoReturn:  # noqa: ARG002
         """Not supported: an adapter uses the copies of its base.
+
+        Args:
+            min_capacity: Not used.
+            max_capacity: Not used.
 
         Raises:
             InvalidValueError: always.
