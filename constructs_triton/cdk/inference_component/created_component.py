@@ -188,7 +188,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        permit(self, [read_alarms_statement(self, alarms)])
+        self._host.role.permit(self, [read_alarms_statement(self, alarms)])
         self._alarm_names = names
         self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
 
@@ -209,7 +209,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
 
     def _permit(self) -> RolePermissions | None:
         with removed_if_too_large(self):
-            return permit(self, self._statements())
+            return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:
         containers = (self._bound, *self._overrides.values())
@@ -313,13 +313,6 @@ class CreatedInferenceComponent(InferenceComponentBase):
         # An alarm on the literal name does not refer to the component, so it can be created first.
         name = self._options["inference_component_name"]
         return self._inference_component_name if name is None or is_token(name) else name
-
-
-def permit(
-    component: CreatedInferenceComponent, statements: Sequence[iam.PolicyStatement]
-) -> RolePermissions | None:
-    """Add statements to the role of a component's containers, and return what is to be created first."""
-    return component._host.role.permit(component, statements)
 
 
 def fixed_name(name: str) -> Finding:
