@@ -13,6 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
+from constructs_triton.cdk.inference_component.component_endpoint_base import host_of
 from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
 from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
@@ -33,8 +34,7 @@ AdapterSource = str | PathLike[str] | ModelSource
 
 # github aws/model-hosting-container-standards docs/sagemaker/05_lora_adapter_management.md (vLLM), and
 # deepjavalibrary/djl-serving vllm_user_guide.md (LMI).
-_VLLM = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING")
-_LMI = ("OPTION_ENABLE_LORA",)
+_VLLM, _LMI = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"), ("OPTION_ENABLE_LORA",)
 # github vllm-project/vllm vllm/config/lora.py: MaxLoRARanks, and the default of max_lora_rank.
 _MAX_RANKS, _DEFAULT_MAX_RANK = (1, 8, 16, 32, 64, 128, 256, 320, 512), "16"
 _CONFIG, _WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
@@ -65,7 +65,7 @@ class LoraAdapter(InferenceComponentBase):
         self._base, self._endpoint = base, base.endpoint
         with removed_if_too_large(self):
             url, statements = self._place(source)
-            permissions = base.permit(statements)
+            permissions = host_of(base.endpoint).role.permit(base, statements)
         component = sagemaker.CfnInferenceComponent
         # Without a variant and requirements, which are those of the base. A new base needs a new adapter, so
         # the logical id depends on it: no source says that an update can change the base.
@@ -100,6 +100,10 @@ class LoraAdapter(InferenceComponentBase):
 
     def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> NoReturn:  # noqa: ARG002
         """Not supported: an adapter uses the copies of its base.
+
+        Args:
+            min_capacity: Not used.
+            max_capacity: Not used.
 
         Raises:
             InvalidValueError: always.

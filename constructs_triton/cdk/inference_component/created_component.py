@@ -188,13 +188,9 @@ class CreatedInferenceComponent(InferenceComponentBase):
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        self.permit([read_alarms_statement(self, alarms)])
+        self._host.role.permit(self, [read_alarms_statement(self, alarms)])
         self._alarm_names = names
         self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
-
-    def permit(self, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
-        """Add statements to the role of the containers, and return what needs to be created first."""
-        return self._host.role.permit(self, statements)
 
     # Creation.
 
@@ -213,7 +209,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
 
     def _permit(self) -> RolePermissions | None:
         with removed_if_too_large(self):
-            return self.permit(self._statements())
+            return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:
         containers = (self._bound, *self._overrides.values())

@@ -258,9 +258,9 @@ def scale_in_policy(options: ComponentEndpointOptions) -> _ScaleInPolicy | None:
         whole("scale_in_cooldown", minutes, "minutes", "Duration.minutes")
     if strategy is not None:
         return _ScaleInPolicy(strategy=strategy, cooldown_in_minutes=minutes, maximum_step_size=step_size)
-    if (minutes or step_size) is not None:
-        raise InvalidValueError('scale_in_strategy: is required with the others; set it to "CONSOLIDATION"')
-    return None
+    if minutes is None and step_size is None:
+        return None
+    raise InvalidValueError('scale_in_strategy: is required with the others; set it to "CONSOLIDATION"')
 
 
 def scale_in_findings(options: ComponentEndpointOptions) -> Iterator[Finding]:
