@@ -111,6 +111,15 @@ def test_change_at_night_is_in_service_in_the_morning(switched: Path, old: str, 
     assert found.problems == ()
 
 
+def test_deployed_endpoint_gets_a_switch(switched: Path) -> None:
+    """An update that adds the switch to a named endpoint does not touch the endpoint."""
+    found = rehearse(switched / "plain", switched / "first", orders=1, failures="none")
+    assert found.replaced == ()
+    assert found.problems == ()
+    changed = {each.type for each in found.steps if each.action != "create"}
+    assert changed <= {"AWS::IAM::Policy"}
+
+
 @pytest.fixture(scope="module")
 def night(tmp_path_factory: pytest.TempPathFactory, switched: Path) -> Iterator[SimulatedAccount]:
     """An account to which ``cdk deploy`` has deployed the stack, whose endpoint runs."""

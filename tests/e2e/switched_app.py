@@ -35,16 +35,18 @@ _MODEL = """class TritonPythonModel:
 
 @dataclass(frozen=True)
 class State:
-    """The content of the model, the instance type, whether scaling has a guard, and the type of endpoint."""
+    """The content of the model, the instance type, and whether it has a guard, many models, and a switch."""
 
     content: str = "first"
     instance_type: str = "ml.c5.xlarge"
     has_guard: bool = False
     has_many: bool = False
+    has_switch: bool = True
 
 
 STATES = {
     "first": State(),
+    "plain": State(has_switch=False),
     "second": State("second"),
     "guarded": State(has_guard=True),
     "guarded_larger": State(instance_type="ml.c5.2xlarge", has_guard=True),
@@ -65,15 +67,16 @@ class SwitchedStack(cdk.Stack):
             model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
             instance_type=InstanceType.of(state.instance_type),
             endpoint_name=ENDPOINT,
-            off_switch="Night",
+            off_switch="Night" if state.has_switch else None,
             scaling_guard=state.has_guard,
             verify_update=True,
         )
-        endpoint.off_switch.add_schedule(
-            "Daily",
-            off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
-            on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
-        )
+        if state.has_switch:
+            endpoint.off_switch.add_schedule(
+                "Daily",
+                off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
+                on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
+            )
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_invocations_per_instance("Load", max_requests_per_second=10)
         endpoint.add_alarms(no_invocations_for=cdk.Duration.hours(2))
@@ -90,6 +93,8 @@ def synthesize_states(directory: Path) -> Path:
         app = cdk.App(outdir=str(directory / name), builtin_cloud_formation_validation=False)
         SwitchedStack(app, STACK, models=models, state=state)
         app.synth()
+        if not state.has_switch:
+            continue
         shutil.copytree(directory / name, directory / f"{name}_off")
         path = directory / f"{name}_off" / f"{STACK}.template.json"
         template = json.loads(path.read_text())

@@ -44,8 +44,8 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     names = endpoints_among(resources)
     if not names:
         raise NoEndpointError(
-            f"--stack: {stack} has no SageMaker endpoint; check the name, or if its deployment failed, run "
-            f"`constructs-triton diagnose --stack {stack}`"
+            f"--stack: {stack} has no SageMaker endpoint; check the name, and whether it is off, or if its "
+            f"deployment failed, run `constructs-triton diagnose --stack {stack}`"
         )
     return names
 
