@@ -135,7 +135,7 @@ def story(folder: Path) -> Iterator[str]:
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with the packages of language models."""
     packages = [*LANGUAGE_MODEL_PACKAGES, *CLIENT]
-    return environment("language_models", packages, tmp_path_factory.mktemp("packages"))
+    return environment("language_models", packages, tmp_path_factory.mktemp("packages"), with_uv=True)
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ mlflow.MlflowClient().set_registered_model_alias("scorer", "champion", "2")
 
 def test_registered_model_of_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The version with the alias is served with the registry's number, which is in each response."""
-    python = environment("mlflow", MLFLOW_PACKAGES, tmp_path)
+    python = environment("mlflow", MLFLOW_PACKAGES, tmp_path, with_uv=True)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     file = PROJECT / "assets/model_repositories/reviews/scorer/1/model.onnx"
     run([python, "-c", REGISTER, file], tmp_path)
@@ -286,7 +286,7 @@ print(json.dumps(DagBag("dag.py").dags["pictures"].task_dict["transform"].config
 
 def test_airflow(search: LocalEndpoint, folder: Path, template: Mapping[str, Any], tmp_path: Path) -> None:
     """A run of the DAG queues a request and waits for its response; the job of the other is valid."""
-    python = environment("airflow", AIRFLOW_PACKAGES, tmp_path)
+    python = environment("airflow", AIRFLOW_PACKAGES, tmp_path, with_uv=True)
     variables = {
         "AIRFLOW_HOME": str(tmp_path),
         "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
