@@ -111,15 +111,14 @@ class _Reader:
             key = component.logical_id
             needs = component.specification.get("ComputeResourceRequirements") or {}
             gpus = needs.get("NumberOfAcceleratorDevicesRequired")
-            yield Node(
-                key,
-                "component",
-                (f"component {component.name}", *([f"GPUs: {text_of(gpus)}"] if gpus else [])),
-            )
+            is_adapter = "BaseInferenceComponentName" in component.specification
+            name = f"{'adapter' if is_adapter else 'component'} {component.name}"
+            yield Node(key, "component", (name, *([f"GPUs: {text_of(gpus)}"] if gpus else [])))
             yield Edge(f"{endpoint.logical_id} {component.variant_name}", key)
             yield from self._scaling(key, f"inference-component/{component.name}", "copies")
             for container in component.containers:
-                yield from self._container(key, container)
+                # The containers of its base load an adapter.
+                yield from self._storage(key, container) if is_adapter else self._container(key, container)
 
     def _scaling(
         self, scaled: str, resource_id: str, unit: str, instance_types: Sequence[str] = ()
@@ -138,9 +137,13 @@ class _Reader:
         image = container.image.rpartition("/")[2] or "model package"
         yield Node(key, "model", (*self._models(container, url), image))
         yield Edge(user, key, "on demand" if container.is_multi_model else "")
+        yield from self._storage(key, container)
+
+    def _storage(self, user: str, container: DeclaredContainer) -> Iterator[Node | Edge]:
+        url = container.archive_url or container.files_url
         if url:
             yield Node(f"storage {url}", "storage", (_shortened(self._without_placeholder(text_of(url))),))
-            yield Edge(key, f"storage {url}", "reads")
+            yield Edge(user, f"storage {url}", "reads")
 
     def _models(self, container: DeclaredContainer, url: Any) -> tuple[str, ...]:
         if not container.is_multi_model:
