@@ -51,6 +51,7 @@ def test_member_has_the_name_of_its_property(
 NOT_WRITTEN = {
     "vpc_subnets": "the VPC is imported with these subnets",
     "removal_policy": "the template's",
+    "off_switch": "an adopted endpoint is never deleted",
     "scaling_guard": "the deployment's",
     "verify_update": "the deployment's",
     "verify_responses": "the deployment's",
