@@ -132,7 +132,7 @@ def test_utilization_is_drawn_with_the_instance_type_of_its_variant() -> None:
 
 
 def test_components_are_drawn_on_their_variant() -> None:
-    """A component stands between the variant of its endpoint and its model."""
+    """A component is between its variant and its model; an adapter reads its files and has no container."""
     resources = dict(TEMPLATE["Resources"])
     variant = {"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
     resources["Config"] = _resource(f"{TYPE}EndpointConfig", ProductionVariants=[variant])
@@ -146,8 +146,18 @@ def test_components_are_drawn_on_their_variant() -> None:
             "ComputeResourceRequirements": {"NumberOfAcceleratorDevicesRequired": 1},
         },
     )
+    resources["German"] = _resource(
+        f"{TYPE}InferenceComponent",
+        InferenceComponentName="german",
+        EndpointName={"Fn::GetAtt": ["Endpoint", "EndpointName"]},
+        Specification={
+            "BaseInferenceComponentName": "resnet",
+            "Container": {"ArtifactUrl": "s3://models/german.tar.gz"},
+        },
+    )
     edges = _edges(ServiceGraph.of(_stack({"Resources": resources})))
     assert {("AllTraffic", "", "component resnet"), ("component resnet", "", 'res"net]')} <= edges
+    assert ("adapter german", "reads", "s3://models/german.tar.gz") in edges
 
 
 def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: Any) -> None:
