@@ -207,7 +207,7 @@ def test_folder_without_an_adapter_is_an_error(
 def test_source_is_required(stack: cdk.Stack) -> None:
     """A source that is ``None``, as that of a forgotten setting, is an error with an example."""
     with pytest.raises(InvalidValueError, match=r"^source: is required, got None; write for example"):
-        add_base(stack).add_adapter("German", source=None)  # type: ignore[arg-type]
+        add_base(stack).add_adapter("German", source=None)
 
 
 def test_large_configuration_is_not_read(stack: cdk.Stack, tmp_path: Path) -> None:
