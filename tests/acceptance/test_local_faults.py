@@ -60,7 +60,7 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
-    assert local.messages.count("Multi/AllTraffic: a model ended its own process") == 1
+    assert local.messages.count("Multi/AllTraffic: the process of a Python model ended") == 1
 
 
 def test_a_compressed_body_gets_the_error_of_the_container(local: LocalEndpoint) -> None:

@@ -202,6 +202,16 @@ def _unknown(container: _Container) -> Iterator[Finding]:
             )
 
 
+def _triton(container: ContainerUnderCheck) -> Iterator[Finding]:
+    """Find variables of Triton's start script, which an image of your own may have."""
+    for name in container.environment:
+        if name.startswith("SAGEMAKER_TRITON_"):
+            hint = "remove it, use TritonInferenceComponent, or acknowledge this if your image reads it"
+            message, source = "is a variable of Triton", "triton server docker/sagemaker/serve"
+            path = f'environment["{name}"]'
+            yield Finding("container-of-triton", Severity.ERROR, path, message, hint, source)
+
+
 _RULES = (_other_prefix, _model, _values, _parallel, _hub, _unknown)
 
 
@@ -216,16 +226,16 @@ def container_findings(container: ContainerUnderCheck) -> list[Finding]:
     kinds = [each for each in _kinds() if repository in each.repositories]
     if not kinds and not is_aws:
         kinds = [each for each in _kinds() if _Container(container, each).own]
-    if len(kinds) != 1 or (is_aws and not re.fullmatch(kinds[0].tags, tag)):
-        return []
-    checked = _Container(container, kinds[0])
-    findings = [each for rule in _RULES for each in rule(checked)]
-    if not is_aws:
-        return [replace(each, severity=Severity.WARNING) for each in findings]
-    if re.fullmatch(checked.kind.ec2_tags, tag):
-        message = (
-            f'is an image of {checked.kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
-        )
-        hint, source = 'use a tag of the same version with "sagemaker"', checked.kind.source
-        findings.append(Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, source))
-    return findings
+    findings = [*_triton(container)]
+    if len(kinds) == 1 and (not is_aws or re.fullmatch(kinds[0].tags, tag)):
+        checked = _Container(container, kinds[0])
+        findings += [each for rule in _RULES for each in rule(checked)]
+        findings += _for_ec2(kinds[0], tag) if is_aws else ()
+    return findings if is_aws else [replace(each, severity=Severity.WARNING) for each in findings]
+
+
+def _for_ec2(kind: _Kind, tag: str) -> Iterator[Finding]:
+    if re.fullmatch(kind.ec2_tags, tag):
+        message = f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
+        hint = 'use a tag of the same version with "sagemaker"'
+        yield Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source)

@@ -46,8 +46,6 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
-_OF_TRITON = "SAGEMAKER_TRITON_"
-
 
 class ContainerComponentOptions(CopyOptions, total=False):
     """The properties of a component whose container is not Triton."""
@@ -126,10 +124,6 @@ def _check_environment(environment: Mapping[str, str]) -> None:
         if not isinstance(value, str):
             raise InvalidValueError(
                 f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
-            )
-        if name.startswith(_OF_TRITON):
-            raise InvalidValueError(
-                f'environment["{name}"]: is a variable of Triton; remove it, or use TritonInferenceComponent'
             )
     check_limits(environment)
 

@@ -1,4 +1,4 @@
 version=$(python download.py scorer champion)
 constructs-triton model new downloaded/model.onnx --name scorer
-mv models/scorer/1 "models/scorer/$version"
+[ "$version" = 1 ] || mv models/scorer/1 "models/scorer/$version"
 constructs-triton check models

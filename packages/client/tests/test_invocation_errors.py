@@ -55,6 +55,12 @@ def _rejected(said: str, code: str = "ValidationError") -> str:
     return str(build_invocation_error("demo", "it failed", code=code, status=400, model_message=said))
 
 
+def test_ended_process_of_a_python_model_names_the_command_that_tells_causes_apart() -> None:
+    """The log does not always contain the cause, so the hint leads to the list of all."""
+    said = "Stub process 'crash_0_0' is not healthy."
+    assert "`constructs-triton explain py-stub-unhealthy`" in _rejected(said, "ModelError")
+
+
 def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     """SageMaker's message for an unknown endpoint gets its own hint, that of an unknown variant does not."""
     said = "Endpoint demo of account 123456789012 not found."

@@ -189,6 +189,18 @@ def test_your_own_image_gets_warnings(image: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("image", "severity"),
+    [(VLLM, "error"), (f"{AWS}/sagemaker-tritonserver:26.05-py3", "error"), (OWN, "warning")],
+    ids=["AWS's vLLM", "AWS's Triton", "own"],
+)
+def test_variable_of_triton_is_an_error_where_the_image_is_known(image: str, severity: str) -> None:
+    """AWS's other images ignore it and its Triton needs models; your own may have Triton's start script."""
+    found = find(image, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"}, has_model_data=True)
+    variable = 'environment["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]'
+    assert described(found) == [f"{severity} container-of-triton {variable}"]
+
+
+@pytest.mark.parametrize(
     ("image", "environment"),
     [
         (OWN, {}),

@@ -51,8 +51,18 @@ def test_finding_of_every_rule_has_a_place_in_a_file(key: str, tmp_path: Path) -
             "python-execute-returns-none",
             "return",
         ),
+        # The parameter that is wrong, and not the first one.
+        (
+            {
+                "m/config.pbtxt": 'backend: "tensorrtllm"\n'
+                'parameters { key: "gpt_model_type" value { string_value: "inflight" } }\n'
+                'parameters { key: "gpt_model_path" value { string_value: "${engine_dir}" } }\n'
+            },
+            "tensorrt-llm-placeholder",
+            'parameters { key: "gpt_model_path" value { string_value: "${engine_dir}" } }',
+        ),
     ],
-    ids=["field", "name", "enum", "python"],
+    ids=["field", "name", "enum", "python", "parameter"],
 )
 def test_range_is_what_is_wrong(files: Files, code: str, shown: str, tmp_path: Path) -> None:
     """The range of a finding is the text that has to change."""

@@ -255,7 +255,7 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     "repository",
     rejects=False,
     source="observed with triton server 2.51; SageMakerMMELoadModel",
-    hint="serve the model with TritonEndpoint, a single-model endpoint",
+    hint="replace the calls by an ensemble of the called models, or serve the model with TritonEndpoint",
     needs_files=True,
     platforms=("sagemaker-multi-model",),
 )

@@ -55,7 +55,9 @@ class LocalVariant:
         if b"is not healthy" in message and not self._has_explained:
             self._has_explained = True
             self.server.report(
-                f"{self.server.label}: a model ended its own process. Triton does not restart that process "
+                f"{self.server.label}: the process of a Python model ended. If native code crashed, "
+                "faulthandler.enable() in model.py writes the line into the server's log, whose path "
+                "`local up --json` prints. Triton does not restart that process "
                 "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
             )
 

@@ -44,7 +44,7 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):
             hint = f'write the folder on the server, for example "{MODEL_ROOT}/{model.name}/1"'
-            yield Problem(f"{name} contains an unfilled placeholder, got {value}", ("parameters",), hint)
+            yield Problem(f"{name} contains an unfilled placeholder, got {value}", ("parameters", name), hint)
 
 
 # --- the engine -------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def engine_files(model: ModelUnderCheck) -> Iterator[Problem]:
         if not model.folder.exists(*parts) or not model.folder.exists(*parts, "config.json"):
             message = f"the repository has no engine in {model.folder.relative(*parts)}"
             hint = "copy config.json and rank*.engine of trtllm-build there"
-            yield Problem(message, ("parameters",), hint)
+            yield Problem(message, ("parameters", _engine_parameter(model)), hint)
         return
     missing = [f"rank{rank}.engine" for rank in range(min(engine.world_size, 1024))]
     absent = [name for name in missing if name not in engine.files]
@@ -115,9 +115,13 @@ def _engine_of(model: ModelUnderCheck) -> _Engine | None:
     return None if parts is None else _engine(model, parts)
 
 
+def _engine_parameter(model: ModelUnderCheck) -> str:
+    return "gpt_model_path" if model.parameter("gpt_model_path") else "engine_dir"
+
+
 def _engine_parts(model: ModelUnderCheck) -> tuple[str, ...] | None:
     """Return the engine folder below the model's folder, or ``None`` if it is elsewhere."""
-    place = model.parameter("gpt_model_path") or model.parameter("engine_dir")
+    place = model.parameter(_engine_parameter(model))
     inside = f"{MODEL_ROOT}/{model.name}/"
     below = place.removeprefix(inside)
     parts = tuple(part for part in below.split("/") if part not in ("", "."))
