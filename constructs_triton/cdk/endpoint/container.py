@@ -19,10 +19,11 @@ from constructs_triton.cdk.options.image import (
     moving_tag,
 )
 from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE, cuda_mismatch, given_ami_version
+from constructs_triton.cdk.repository.loaded_models import PackagedModel
 from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts import load
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.marketplace import is_of_marketplace
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.environment import variables
@@ -106,8 +107,8 @@ def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
 
 
 def _marketplace_findings(models: ServedModels) -> list[Finding]:
-    account = models.contents.model_package_account
-    if account not in load("marketplace")["accounts"].values():
+    source = models.contents.catalog.source
+    if not isinstance(source, PackagedModel) or not is_of_marketplace(source.model_package_name):
         return []
     message = "models of AWS Marketplace need network isolation"
     fix = "set enable_network_isolation=True"
