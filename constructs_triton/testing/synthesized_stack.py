@@ -29,7 +29,7 @@ def synthesized(source: Stack | Stage) -> Path:
     Raises:
         InvalidValueError: the stack is in no app.
     """
-    stage = Stage.of(source)
+    stage = source if isinstance(source, Stage) else Stage.of(source)
     if stage is None:
         raise InvalidValueError(
             f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"

@@ -159,6 +159,14 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
             assert target.exists() or is_api, f"{page.name}: {link['path']}"
 
 
+def test_start_page_lists_every_guide() -> None:
+    """The table "All guides" of the start page has each guide of the site's navigation."""
+    table = (DOCS / "index.md").read_text().partition("## All guides")[2]
+    guides = re.findall(r"guides/\w+\.md", (PROJECT / "mkdocs.yml").read_text())
+    assert guides
+    assert [guide for guide in guides if guide not in table] == []
+
+
 def test_every_link_works_in_a_checkout() -> None:
     """In a checkout, every link of a page leads to a file, and to a heading or an anchor of it."""
     pages = [

@@ -21,6 +21,7 @@ from constructs_triton.cdk.options.image import (
 from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE, cuda_mismatch, given_ami_version
 from constructs_triton.cdk.repository.placed_files import CompressionType
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import load
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
@@ -84,6 +85,7 @@ def settle_container(
     )
     moving = moving_tag(chosen)
     found += [] if moving is None else [moving]
+    found += [] if enable_network_isolation else _marketplace_findings(models)
     warnings = _warnings([*_compatibility_findings(chosen, facts), *found, *ami_findings])
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
@@ -101,6 +103,17 @@ def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
     if given is not None:
         raise InvalidValueError("image: a model package contains its image; remove image")
     return PackageImage()
+
+
+def _marketplace_findings(models: ServedModels) -> list[Finding]:
+    account = models.contents.model_package_account
+    if account not in load("marketplace")["accounts"].values():
+        return []
+    message = "models of AWS Marketplace need network isolation"
+    fix = "set enable_network_isolation=True"
+    page = "SageMaker developer guide: mkt-algo-model-internet-free"
+    code = "marketplace-network-isolation"
+    return [Finding(code, Severity.WARNING, "enable_network_isolation", message, fix, source=page)]
 
 
 def _variables(

@@ -20,7 +20,7 @@ from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.role_permissions import (
     RolePermissions,
     accepts_policies,
-    removed_if_too_large,
+    removed_after_error,
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
@@ -108,7 +108,7 @@ def make_endpoint_role(
     if kept_logs is not None:
         statements.append(keep_log_group_statement(log_group_name(kept_logs)))
     statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
-    with removed_if_too_large(scope):
+    with removed_after_error(scope):
         return ExecutionRole.make(scope, statements, host["role"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from aws_cdk import Stack, Stage
@@ -20,6 +21,7 @@ from constructs_triton.cdk.options.host_options import ResourceOptions
 from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -69,18 +71,19 @@ def check_mode(
 
 
 def check_off_switch(
-    scope: Construct, resource: ResourceOptions, requests: RequestOptions, update: UpdateOptions
+    scope: Construct, id: str, resource: ResourceOptions, requests: RequestOptions, update: UpdateOptions
 ) -> None:
-    """Check the other properties of an endpoint that has an ``off_switch``.
+    """Check the name of an ``off_switch``, and the other properties of its endpoint.
 
     Raises:
-        InvalidValueError: the stack cannot have a switch, the endpoint has no literal name, or a property
-            contradicts the deletion.
+        InvalidValueError: the stack cannot have such a switch, the endpoint has no literal name, or a
+            property contradicts the deletion.
     """
-    name = resource["endpoint_name"]
-    if update["off_switch"] is None:
+    name, switch = resource["endpoint_name"], update["off_switch"]
+    if switch is None:
         return
     stack, stage = Stack.of(scope), Stage.of(scope)
+    _check_switch_name(stack, switch, "" if scope is not stack else id)
     if stack.nested_stack_parent is not None:
         raise InvalidValueError(
             f"off_switch: not supported in nested stack {stack.node.path}, whose parent sets its parameters; "
@@ -106,6 +109,21 @@ def check_off_switch(
         which = "adopt_existing" if update["adopt_existing"] else "removal_policy"
         raise InvalidValueError(
             f"off_switch: not supported together with {which}, which keeps a deleted endpoint; remove {which}"
+        )
+
+
+def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
+    # Source: CloudFormation user guide, "Parameters": the logical id is alphanumeric, at most 255 characters.
+    if is_token(name) or not re.fullmatch("[A-Za-z][A-Za-z0-9]{0,199}", name):
+        raise InvalidValueError(
+            f'off_switch: must be letters and digits, since it begins the name of a parameter, got "{name}"; '
+            'write for example "Night"'
+        )
+    found = stack.node.try_find_child(name)
+    if name == own_id or not (found is None or isinstance(found, OffSwitch)):
+        raise InvalidValueError(
+            f'off_switch: must not be the id of another construct of stack {stack.node.path}, got "{name}"; '
+            f'write for example "{name}Switch"'
         )
 
 

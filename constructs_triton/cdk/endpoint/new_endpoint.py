@@ -82,7 +82,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
         check_unique_name(scope, id, "endpoint_name", name)
-        check_off_switch(scope, resource, requests, update)
+        check_off_switch(scope, id, resource, requests, update)
         if container_metrics:
             models = models.publish_metrics(metrics_name(scope, id, name))
         settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])

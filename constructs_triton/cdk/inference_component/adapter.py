@@ -15,7 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import host_of
 from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
-from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.loaded_models import UncompressedModels
@@ -56,6 +56,8 @@ class LoraAdapter(InferenceComponentBase):
         environment: Mapping[str, str],
         inference_component_name: str | None,
     ) -> None:
+        if source is None:
+            raise InvalidValueError('source: is required, got None; write for example "adapters/german"')
         check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
         if inference_component_name is not None:
             check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
@@ -63,7 +65,7 @@ class LoraAdapter(InferenceComponentBase):
         _check(f"{base.node.path}/{id}", source, environment)
         super().__init__(base, id)
         self._base, self._endpoint = base, base.endpoint
-        with removed_if_too_large(self):
+        with removed_after_error(self):
             url, statements = self._place(source)
             permissions = host_of(base.endpoint).role.permit(base, statements)
         component = sagemaker.CfnInferenceComponent
@@ -177,7 +179,7 @@ def _rank_of(folder: Path) -> int:
             "which save_pretrained wrote the adapter"
         ) from None
     rank, kind = (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
-    if kind != "LORA" or not isinstance(rank, int) or rank < 1:
+    if kind != "LORA" or type(rank) is not int or rank < 1:
         raise InvalidValueError(
             f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and {rank!r}; '
             "train the adapter with LoraConfig of PEFT"

@@ -41,7 +41,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.serving_image import ServingImage
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_if_too_large
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_after_error
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
@@ -208,7 +208,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         )
 
     def _permit(self) -> RolePermissions | None:
-        with removed_if_too_large(self):
+        with removed_after_error(self):
             return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[iam.PolicyStatement]:

@@ -26,7 +26,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.inference_ami import cuda_major_of_image
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
+from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.repository.placed_files import CompressionType
@@ -145,7 +145,7 @@ class TritonModel(Construct):
             *observability_statements(self, has_jobs=True),
             *host_statements(host),
         ]
-        with removed_if_too_large(self):
+        with removed_after_error(self):
             return ExecutionRole.make(self, statements, host["role"])
 
     @property

@@ -16,7 +16,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
-from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
 _POLICY_CHARACTERS = 6_144
@@ -130,14 +130,15 @@ def _check_count(
 
 
 @contextmanager
-def removed_if_too_large(construct: Construct) -> Iterator[None]:
-    """Remove a construct whose permissions do not fit from the tree, so that its id can be used again.
+def removed_after_error(construct: Construct) -> Iterator[None]:
+    """Remove a construct from the tree after an error, so that its id can be used again.
 
-    The size of the permissions is known only after other resources of the construct have been created.
+    The size of its permissions, and what does not fit into its archive, are known only after other resources
+    of the construct have been created.
     """
     try:
         yield
-    except InvalidValueError:
+    except ConstructsTritonError:
         assert construct.node.scope is not None
         construct.node.scope.node.try_remove_child(construct.node.id)
         raise

@@ -50,6 +50,13 @@ class RepositoryContents:
         """Whether the source is a model package, which contains the image too."""
         return isinstance(self.catalog.source, PackagedModel)
 
+    @property
+    def model_package_account(self) -> str | None:
+        """The account in the ARN of the model package; ``None`` for a name and for other sources."""
+        source = self.catalog.source
+        found = source.model_package_name.split(":") if isinstance(source, PackagedModel) else []
+        return found[4] if len(found) > 4 else None  # arn:aws:sagemaker:REGION:ACCOUNT
+
     def is_ensemble(self, model_name: str) -> bool | None:
         """Return whether a model is an ensemble; ``None`` if its configuration cannot be read."""
         loaded, model = self.catalog.find(model_name)

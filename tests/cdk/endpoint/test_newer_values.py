@@ -70,6 +70,21 @@ def test_model_package_contains_image_and_models(stack: cdk.Stack) -> None:
         ModelSource.from_model_package("-")
 
 
+@pytest.mark.parametrize(
+    ("account", "is_isolated", "warned"),
+    [("865070037744", None, True), ("865070037744", True, False), ("123456789012", None, False)],
+)
+def test_package_of_the_marketplace_needs_isolation(
+    stack: cdk.Stack, account: str, is_isolated: bool | None, warned: bool
+) -> None:
+    """AWS requires network isolation for models of AWS Marketplace, so its absence is a warning."""
+    arn = f"arn:aws:sagemaker:us-east-1:{account}:model-package/iris-8f00905c1f927a512b73ea29dd09ae30"
+    repository = TritonModelRepository(stack, "Models", source=ModelSource.from_model_package(arn))
+    make(stack, repository, model="iris", enable_network_isolation=is_isolated)
+    found = [each for each in warnings(stack) if "AWS Marketplace need network isolation" in each]
+    assert bool(found) == warned
+
+
 def test_log_group_is_created_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
     """With a literal name the group has its retention and the endpoint depends on it."""
     endpoint = make(stack, path, endpoint_name="scores", log_retention=logs.RetentionDays.ONE_WEEK)

@@ -325,6 +325,11 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -
         ),
         ({"adopt_existing": True}, "together with adopt_existing.*; remove adopt_existing"),
         ({"off_switch": True}, 'off_switch: must be of type str, got True; write "Night"'),
+        ({"off_switch": ""}, "off_switch: must be letters and digits.*; write for example"),
+        ({"off_switch": "at night"}, "off_switch: must be letters and digits.*; write for example"),
+        ({"off_switch": cdk.Fn.ref("Name")}, "off_switch: must be letters and digits"),
+        ({"off_switch": "Endpoint"}, 'the id of another construct .*; write for example "EndpointSwitch"'),
+        ({"off_switch": "EndpointModels"}, 'id of another construct .*"EndpointModelsSwitch"'),
     ],
 )
 def test_contradicting_property_is_refused(
@@ -334,6 +339,7 @@ def test_contradicting_property_is_refused(
     given = {"endpoint_name": "digits", "off_switch": "Night", **props}
     with pytest.raises(InvalidValueError, match=message):
         add_endpoint(stack, tmp_path, **given)
+    assert stack.node.try_find_child("Endpoint") is None
 
 
 def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def test_rank_that_fits_or_is_not_known_is_accepted(
         ({"adapter_config.json": "[1]"}, 'must have "peft_type": "LORA" and a rank "r", got None and None'),
         ({"adapter_config.json": '{"peft_type": "IA3", "r": 8}'}, "got 'IA3' and 8; train"),
         ({"adapter_config.json": '{"peft_type": "LORA"}'}, "got 'LORA' and None; train"),
+        ({"adapter_config.json": '{"peft_type": "LORA", "r": true}'}, "got 'LORA' and True; train"),
         ({"adapter_config.json": '{"peft_type": "LORA", "r": 8}'}, "must have adapter_model.safetensors or"),
     ],
 )
@@ -203,6 +204,12 @@ def test_folder_without_an_adapter_is_an_error(
     assert base.node.try_find_child("German") is None
 
 
+def test_source_is_required(stack: cdk.Stack) -> None:
+    """A source that is ``None``, as that of a forgotten setting, is an error with an example."""
+    with pytest.raises(InvalidValueError, match=r"^source: is required, got None; write for example"):
+        add_base(stack).add_adapter("German", source=None)
+
+
 def test_large_configuration_is_not_read(stack: cdk.Stack, tmp_path: Path) -> None:
     """A configuration above 64 MiB is an error, and is not read."""
     with (write_adapter(tmp_path / "a") / "adapter_config.json").open("wb") as file:
@@ -216,10 +223,11 @@ def test_link_out_of_the_folder_is_not_packed(stack: cdk.Stack, tmp_path: Path) 
     secret = tmp_path / "elsewhere" / "notes.txt"
     secret.parent.mkdir()
     secret.write_text("x")
-    folder = write_adapter(tmp_path / "models" / "german")
+    folder, base = write_adapter(tmp_path / "models" / "german"), add_base(stack)
     (folder / "notes.txt").symlink_to(secret)
     with pytest.raises(ArchiveError, match="is a link out of"):
-        add_base(stack).add_adapter("German", source=folder)
+        base.add_adapter("German", source=folder)
+    assert base.node.try_find_child("German") is None
 
 
 def test_other_sources_and_names_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:

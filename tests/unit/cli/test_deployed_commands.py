@@ -167,7 +167,7 @@ def test_a_diagnosis_without_the_log_says_so(
         ({"PredefinedMetricSpecification": {"PredefinedMetricType": "Calls"}}, "Gpu: keeps Calls at 1500"),
         (
             {"CustomizedMetricSpecification": {"MetricName": "GPUUtilization"}},
-            "Gpu: keeps GPUUtilization at 1500",
+            "Gpu: keeps GPUUtilization at 1500 (each GPU has 100)",
         ),
         ({"CustomizedMetricSpecification": {"Metrics": []}}, "Gpu: keeps metric math at 1500"),
         (None, "Gpu (StepScaling)"),

@@ -114,6 +114,7 @@ def plan(folder: Path) -> bytes:
             (draft / "content" / LOG_FILE).write_bytes(b"log")
             texts = dict.fromkeys(PlanManifest.__dataclass_fields__, "")
             numbers = {"plan_bytes": len(WEIGHTS), "build_seconds": 1, "arguments": ("--fp16",)}
+            numbers |= {"inputs": (), "outputs": ()}
             sha256 = sha256_of(draft / "content" / PLAN_FILE)
             manifest = PlanManifest(**{**texts, **numbers, "key": "key", "plan_sha256": sha256})  # type: ignore[arg-type]
             found = cache.keep(draft, manifest)

@@ -255,7 +255,8 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     "repository",
     rejects=False,
     source="observed with triton server 2.51; SageMakerMMELoadModel",
-    hint="replace the calls by an ensemble of the called models, or serve the model with TritonEndpoint",
+    hint="serve the model with TritonEndpoint, or replace it by an ensemble of the models that it calls: "
+    "`constructs-triton model new --backend ensemble NAME --step MODEL --step MODEL`",
     needs_files=True,
     platforms=("sagemaker-multi-model",),
 )

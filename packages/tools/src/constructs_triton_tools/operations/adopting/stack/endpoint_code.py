@@ -181,7 +181,9 @@ def _fleet_options(code: StackCode, variant: Answer) -> Options:
     policy = dict(managed.get("ScaleInPolicy") or {})
     policy["CooldownInSeconds"] = policy.get("CooldownInMinutes", 0) * 60
     given = options_of(policy, "Strategy", "CooldownInSeconds", "MaximumStepSize")
-    return {**found, **{f"scale_in_{name}": value for name, value in given.items()}}
+    names = ("scale_in_strategy", "scale_in_cooldown", "scale_in_maximum_step_size")
+    parts = {name: given.get(name.removeprefix("scale_in_")) for name in names}
+    return {**found, **{name: value for name, value in parts.items() if value is not None}}
 
 
 def _add_component(code: StackCode, repositories: Repositories, endpoint: str, component: Answer) -> None:
