@@ -87,6 +87,7 @@ EXAMPLES: dict[str, Example] = {
         engine(1, 1, LLM.replace(f"{INSIDE}/engine", "${engine_dir}")), engine(1, 1)
     ),
     "tensorrt-llm-engine": Example({"m/config.pbtxt": LLM, "m/1/rank0.engine": "..."}, engine(1, 1)),
+    "tensorrt-llm-engine: empty": Example({**engine(1, 1), "m/1/engine/config.json": ""}, engine(1, 1)),
     "tensorrt-llm-engine: processes": Example(engine(2, 1), engine(2, 2)),
     "tensorrt-llm-gpus": Example(engine(2, 2), engine(2, 2), ONE_GPU, TWO_GPUS),
     "tensorrt-llm-processes": Example(

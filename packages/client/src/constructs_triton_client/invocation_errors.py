@@ -45,7 +45,7 @@ NOT_STREAMING_HINT = (
 )
 _MESSAGE_HINTS = {
     NOT_STREAMING: NOT_STREAMING_HINT,
-    "Stub process": "`constructs-triton explain py-stub-unhealthy` lists the causes, and how to tell them apart",
+    "Stub process": "`constructs-triton explain py-stub-unhealthy` tells its causes apart",
     # Triton's, for requests that do not fit the endpoint's inference type.
     "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
     "call infer_stream",

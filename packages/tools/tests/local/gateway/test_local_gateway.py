@@ -367,7 +367,7 @@ async def test_a_model_that_ended_is_explained_once(tmp_path: Path) -> None:
         await run.invoke()
         await run.invoke()
         (message,) = run.messages
-        assert message.startswith("e/v: the process of a Python model ended. If native code crashed, faulthandler")
+        assert message.startswith("e/v: the process of a Python model ended. If native code crashed")
     async with running(tmp_path, failing(500, "other")) as run:
         await run.invoke()
         assert run.messages == []

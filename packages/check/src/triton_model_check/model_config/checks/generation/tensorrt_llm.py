@@ -70,6 +70,9 @@ def engine_files(model: ModelUnderCheck) -> Iterator[Problem]:
             message = f"the repository has no engine in {model.folder.relative(*parts)}"
             hint = "copy config.json and rank*.engine of trtllm-build there"
             yield Problem(message, ("parameters", _engine_parameter(model)), hint)
+        elif model.folder.read(*parts, "config.json") == b"":
+            path = model.folder.relative(*parts, "config.json")
+            yield Problem("config.json of the engine is empty", hint="copy that of trtllm-build", path=path)
         return
     missing = [f"rank{rank}.engine" for rank in range(min(engine.world_size, 1024))]
     absent = [name for name in missing if name not in engine.files]
