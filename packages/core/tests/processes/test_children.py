@@ -19,6 +19,7 @@ from constructs_triton_core.processes.children import (
     Child,
     foreign_environment,
     forked,
+    import_path,
     own_environment,
     python_command,
     run_child,
@@ -167,11 +168,14 @@ def test_package_in_the_current_folder_is_imported(monkeypatch: pytest.MonkeyPat
 
 
 def test_deleted_current_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The import path of a child does not need the current folder."""
+    """The import path of a child then has only absolute paths, which do not need the current folder."""
+    monkeypatch.setattr(sys, "path", ["", ".", "lib", *sys.path])
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert python_command("pass")
+    assert not {"", ".", "lib"} & set(import_path())
+    done = run_child(python_command("import constructs_triton_core; print(1)"), seconds=60, cwd="/")
+    assert done.stdout == "1\n"
 
 
 def test_fork_returns_the_exit_code_of_the_function() -> None:
