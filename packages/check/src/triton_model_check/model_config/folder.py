@@ -196,6 +196,28 @@ class ModelFolder:
             )
         )
 
+    @cached_property
+    def versions_to_load(self) -> tuple[str, ...]:
+        """Names of the version directories that the version policy loads, newest first."""
+        numbers: dict[int, str] = {}
+        for name, number in self.version_directories.items():
+            # "1abc" also counts as 1, but Triton looks for the folder "1".
+            if number is not None and (number not in numbers or name == str(number)):
+                numbers[number] = name
+        newest_first = sorted(numbers, reverse=True)
+        return tuple(numbers[number] for number in self._chosen(newest_first))
+
+    def _chosen(self, newest_first: list[int]) -> list[int]:
+        if self.config is None or not self.config.HasField("version_policy"):
+            return newest_first[:1]
+        policy = self.config.version_policy
+        choice = policy.WhichOneof("policy_choice")
+        if choice == "specific":
+            wanted = set(policy.specific.versions)
+            return [number for number in newest_first if number in wanted]
+        # An empty version_policy selects all versions; an empty "latest" selects none.
+        return newest_first[: policy.latest.num_versions] if choice == "latest" else newest_first
+
     @property
     def versions_to_create(self) -> tuple[str, ...]:
         """The version directories that packing creates, where there is none and an empty one is enough."""
