@@ -11,7 +11,7 @@ from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto, external_data_helper
 
 from triton_model_check.model_files import describe, onnx_shapes
-from triton_model_check.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.varint import encode_varint
 
 LAYERS, SIZE = 100, 2_200
 WEIGHTS_BYTES = SIZE * SIZE * 4

@@ -11,15 +11,14 @@ from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.model_config.checks import RULES, rules_for
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
-from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.rules import IGNORE_MARK, Problem, Rule
 from triton_model_check.model_config.target import Target
 
 if TYPE_CHECKING:
     from triton_model_check.model_config.choosing.comments import IgnoreComment
+    from triton_model_check.model_config.locations import Range
 
 __all__ = ["RULES", "RepositoryContext"]
 
@@ -48,6 +47,8 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
         findings = _with_one_of_each(pointers, findings)
     ignored: list[Finding] = []
     if comments:  # they count for findings without a line too, which then need a place
+        from triton_model_check.model_config.places import with_places
+
         placed = with_places(findings, repository)
         findings, ignored = _with_comments(comments, placed, context)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))

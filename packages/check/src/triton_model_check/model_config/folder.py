@@ -10,14 +10,16 @@ import re
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
-from triton_model_check.model_config.locations import FieldPath, Locations, Range
-from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
 from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
 from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.untrusted.elsewhere import note_path
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.locations import FieldPath, Locations, Range
+    from triton_model_check.model_config.packed_environment import PackedEnvironment
 
 __all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
@@ -162,6 +164,8 @@ class ModelFolder:
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""
         if parts not in self._environments:
+            from triton_model_check.model_config.packed_environment import read_environment
+
             self._environments[parts] = read_environment(self._at(*parts))
         return self._environments[parts]
 
@@ -311,7 +315,11 @@ class ModelFolder:
     @cached_property
     def locations(self) -> Locations | None:
         """The places of the fields of ``config.pbtxt``, or ``None`` if there is no text."""
-        return None if self.config_text is None else Locations(self.config_text)
+        if self.config_text is None:
+            return None
+        from triton_model_check.model_config.locations import Locations
+
+        return Locations(self.config_text)
 
     def locate(self, field: FieldPath) -> Range | None:
         """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.

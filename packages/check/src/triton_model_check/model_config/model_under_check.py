@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _BACKENDS_WITH_RULES = ("onnxruntime", "pytorch", "tensorrt", "fil", "vllm", "tensorrtllm")
 ENVIRONMENT_PARAMETER = "EXECUTION_ENV_PATH"
-TENSORRT_LLM_PLACEHOLDER = "${triton_backend}"
-"""The backend in NVIDIA's templates of TensorRT-LLM."""
+TENSORRT_LLM_PLACEHOLDER = "${triton_backend}"  # the backend in NVIDIA's templates
 
 
 @dataclass(frozen=True)
@@ -330,7 +329,6 @@ class ModelUnderCheck:
         scopes = ["model", "calls"] if self.name in self.context.calls else ["model"]
         if self.folder.config_fault is not None:
             return (*scopes, "fault")
-        scopes += ["config"] if self.config is not None else []
         scopes += ["file"] if self._files_to_load else []
         if self.folder.is_ensemble:
             scopes.append("ensemble")
@@ -339,10 +337,10 @@ class ModelUnderCheck:
             scopes += ["python", "environment"] if has_environment else ["python"]
         elif self.backend in _BACKENDS_WITH_RULES:
             scopes.append(self.backend)
-        if self.config is not None and self.config.HasField("sequence_batching"):
-            scopes.append("sequence")
-        if self.config is not None and self.context.has_tensorrt_llm:
-            scopes.append("tensorrtllm-template")
+        if self.config is not None:
+            is_sequence = self.config.HasField("sequence_batching")
+            scopes += ["config", "sequence"] if is_sequence else ["config"]
+            scopes += ["tensorrtllm-template"] if self.context.has_tensorrt_llm else []
         return tuple(scopes)
 
 

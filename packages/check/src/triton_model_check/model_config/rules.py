@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from constructs_triton_core.facts import facts_of
 from constructs_triton_core.findings import Severity
-from triton_model_check.model_config.fixing.steps import Remedy
-from triton_model_check.model_config.locations import FieldPath
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.fixing.steps import Remedy
+    from triton_model_check.model_config.locations import FieldPath
 
 Scope = Literal[
     "model",
@@ -36,8 +38,8 @@ Scope = Literal[
 ]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does; models
 whose backend loads a file; ensembles; models with ``sequence_batching``; models that call others; models of
-one of the named backends; Python models with ``EXECUTION_ENV_PATH``; models in a repository with TensorRT-LLM;
-the repository as a whole; one with environments; each comment that ignores findings."""
+one of the named backends; Python models with ``EXECUTION_ENV_PATH``; models of a repository that has one of
+TensorRT-LLM; the repository as a whole; one with environments; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):

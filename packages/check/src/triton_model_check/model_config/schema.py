@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from triton_model_check.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.varint import encode_varint
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -63,7 +63,7 @@ def _pool() -> DescriptorPool:
     from google.protobuf.descriptor_pool import DescriptorPool
 
     pool = DescriptorPool()
-    pool.AddSerializedFile(resources.files(__package__).joinpath(_DESCRIPTOR).read_bytes())
+    pool.AddSerializedFile(Path(__file__).with_name(_DESCRIPTOR).read_bytes())
     return pool
 
 

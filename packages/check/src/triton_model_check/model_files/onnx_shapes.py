@@ -16,7 +16,8 @@ from typing import Any
 
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
-from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
+from triton_model_check.model_files.protobuf_wire import Field, MessageReader
+from triton_model_check.model_files.varint import encode_varint
 from triton_model_check.untrusted.elsewhere import note_limit
 
 Shape = tuple[int, ...] | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest
@@ -15,10 +16,12 @@ from triton_model_check.facts.images import image_packages
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.fixing.steps import replace_word, unsafe
 from triton_model_check.model_config.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
-from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
-from triton_model_check.model_config.python_source import Import
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.target import SAGEMAKER
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.packed_environment import PackedEnvironment
+    from triton_model_check.model_config.python_source import Import
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
@@ -103,6 +106,8 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     The script must be at the root of the archive. It is not if the folder of the environment was packed in
     place of its content.
     """
+    from triton_model_check.model_config.packed_environment import ACTIVATE
+
     found = environment_of(model)
     if found is None or not model.folder.exists(*_parts(model)):
         return
