@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
-from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.untrusted.elsewhere import note_path
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from triton_model_check.model_config.locations import FieldPath, Locations, Range
     from triton_model_check.model_config.packed_environment import PackedEnvironment
+    from triton_model_check.model_config.text import TextFault
 
 __all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
@@ -211,7 +212,7 @@ class ModelFolder:
         newest_first = sorted(numbers, reverse=True)
         return tuple(numbers[number] for number in self._chosen(newest_first))
 
-    def _chosen(self, newest_first: list[int]) -> list[int]:
+    def _chosen(self, newest_first: Sequence[int]) -> Sequence[int]:
         if self.config is None or not self.config.HasField("version_policy"):
             return newest_first[:1]
         policy = self.config.version_policy
@@ -267,10 +268,16 @@ class ModelFolder:
     def config_text(self) -> str | None:
         """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
         content = self.read(*self.config_parts)
-        return None if content is None else decode(content)
+        if content is None:
+            return None
+        from triton_model_check.model_config.text import decode
+
+        return decode(content)
 
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
+        from triton_model_check.model_config.text import read_text_fault, size_fault
+
         if (self.size_of(*self.config_parts) or 0) > MAX_TEXT_BYTES:
             return None, size_fault()
         if self.config_text is None:

@@ -14,7 +14,7 @@ from triton_model_check.model_config.backends import Backend, infer_backend
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_files import FileToLoad, describe_file, files_to_load
 from triton_model_check.model_config.target import ArchiveContent, Target
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from triton_model_check.model_config.ensemble import EnsembleGraph

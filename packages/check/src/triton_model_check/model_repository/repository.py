@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Self
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
-from triton_model_check.model_config.packing.packed_files import PackedFiles
 from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
 from triton_model_check.model_repository.composition import DESCRIPTION_FILE, Composition, CompositionOptions
-from triton_model_check.model_repository.ignore import LeftOut
 from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
+    from triton_model_check.model_config.packing.packed_files import PackedFiles
     from triton_model_check.model_config.report import Report
     from triton_model_check.model_repository.description import ModelDescription
 
@@ -265,6 +264,9 @@ class ModelRepository:
 
     def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""
+        from triton_model_check.model_config.packing.packed_files import PackedFiles
+        from triton_model_check.model_repository.ignore import LeftOut
+
         is_given = is_archive or self._complete_bytes is not None
         leaves_out = (lambda _: False) if is_given else LeftOut(self.path)
         return {name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()}

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-UNPACK_BYTES_VARIABLE = "CONSTRUCTS_TRITON_UNPACK_BYTES"
-"""The environment variable with the number of bytes to unpack of an archive, on which findings depend too."""
-
 _noted: set[str] = set()
 _limits = 0
 
