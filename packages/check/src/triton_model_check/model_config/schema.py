@@ -28,9 +28,13 @@ _DESCRIPTOR = "model_config.binpb"
 @cache
 def message_class(name: str) -> Any:
     """Return the protobuf class of a message of the schema, such as ``ModelWarmup.Input``."""
+    descriptor = _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}")
+    known = getattr(descriptor, "_concrete_class", None)  # as GetMessageClass, without its import
+    if known is not None:
+        return known
     from google.protobuf import message_factory
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+    return message_factory.GetMessageClass(descriptor)
 
 
 def new_model_config() -> Any:
@@ -60,11 +64,24 @@ def data_type_name(number: int) -> str:
 
 @cache
 def _pool() -> DescriptorPool:
-    from google.protobuf.descriptor_pool import DescriptorPool
-
-    pool = DescriptorPool()
+    pool = _new_pool()
     pool.AddSerializedFile(Path(__file__).with_name(_DESCRIPTOR).read_bytes())
     return pool
+
+
+def _new_pool() -> Any:
+    """Return an empty pool; that of the C code, if it is there, without protobuf's modules in Python.
+
+    They take five times as long to import, and only what is unusual in a configuration needs them.
+    """
+    from google.protobuf.internal import api_implementation
+
+    module = getattr(api_implementation, "_c_module", None)
+    if api_implementation.Type() == "upb" and module is not None:
+        return module.DescriptorPool()
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+    return DescriptorPool()
 
 
 # --- plain texts ------------------------------------------------------------------------------------------
