@@ -70,7 +70,7 @@ def _bytes_moved(process: int | str = "self") -> int:
 
 
 def _bytes_of_both() -> int:
-    process = onnx_shapes._process._process
+    process = onnx_shapes._process()._process
     assert process is not None
     return _bytes_moved() + _bytes_moved(process.pid)
 
