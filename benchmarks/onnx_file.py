@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triton_model_check.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.varint import encode_varint
 
 if TYPE_CHECKING:
     import onnx

@@ -6,6 +6,7 @@ import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aws_cdk import CustomResource
 from aws_cdk import aws_iam as iam
@@ -21,7 +22,6 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
-from triton_model_check.model_repository.archive_outline import ArchiveOutline, outline_archive
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.packing import (
@@ -30,6 +30,9 @@ from triton_model_check.model_repository.packing import (
     find_packed,
 )
 from triton_model_check.model_repository.temporary_folders import partial_folder
+
+if TYPE_CHECKING:
+    from triton_model_check.model_repository.archive_outline import ArchiveOutline
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,8 @@ class UploadedArchive(LocalModels):
             ArchiveError: not an archive of models, or an unsafe one.
             InvalidValueError: ``composition`` contains a model that is not in the archive.
         """
+        from triton_model_check.model_repository.archive_outline import outline_archive
+
         outline = outline_archive(path)
         outline.repository.compose(composition)
         return cls(outline)

@@ -21,7 +21,6 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.repository.several_gpus import (
     GpuRepositories,
     combine_gpus,
@@ -32,8 +31,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 from triton_model_check.artifacts.environments.placement import Environments, with_environments
-from triton_model_check.model_config.builder.config import ModelConfig
-from triton_model_check.model_config.builder.derived_config import derive
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.s3_keys import check_folder_prefix
@@ -286,15 +283,16 @@ class _ModelFile(ModelSource):
     fields: Mapping[str, Any]
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
-        derived = derive(
-            ModelConfig.draft,
+        from constructs_triton.cdk.repository.model_of_file import load_model_file
+
+        return load_model_file(
             self.path,
+            composition,
             name=self.name,
             max_batch_size=self.max_batch_size,
             with_warmup=self.with_warmup,
             fields=self.fields,
         )
-        return ModelOfFile.create(derived, scratch_directory(), composition)
 
 
 @dataclass(frozen=True, slots=True)

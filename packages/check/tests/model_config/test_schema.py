@@ -76,3 +76,15 @@ def test_message_of_tritonclient_becomes_a_typed_value() -> None:
         "received.SerializeToString(deterministic=True)\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+def test_schema_is_read_without_protobufs_c_code() -> None:
+    """Where protobuf has no C code, its implementation in Python reads configurations."""
+    code = """
+import os
+os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = "python"
+from triton_model_check.model_config.text import parse_model_config
+config = parse_model_config('name: "m" input { name: "x" data_type: TYPE_FP32 dims: -1 }')
+assert config.input[0].name == "x" and type(config).__module__ != "google._upb._message"
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,7 +18,8 @@ from onnx import TensorProto, helper
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files import describe, onnx_inference, onnx_shapes
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
-from triton_model_check.model_files.protobuf_wire import MessageFile, encode_varint
+from triton_model_check.model_files.protobuf_wire import MessageFile
+from triton_model_check.model_files.varint import encode_varint
 
 
 def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:

@@ -20,9 +20,9 @@ from triton_model_check.model_files.protobuf_wire import (
     MessageFile,
     MessageReader,
     WireError,
-    encode_varint,
     signed,
 )
+from triton_model_check.model_files.varint import encode_varint
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto, external_data_helper
 
 from triton_model_check.model_files import describe, onnx_shapes
-from triton_model_check.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.varint import encode_varint
 
 LAYERS, SIZE = 100, 2_200
 WEIGHTS_BYTES = SIZE * SIZE * 4
@@ -70,7 +70,7 @@ def _bytes_moved(process: int | str = "self") -> int:
 
 
 def _bytes_of_both() -> int:
-    process = onnx_shapes._process._process
+    process = onnx_shapes._process()._process
     assert process is not None
     return _bytes_moved() + _bytes_moved(process.pid)
 

@@ -68,6 +68,25 @@ class InvalidValueError(ConstructsTritonError, ValueError):
     """A property or argument is out of range or malformed, or contradicts another."""
 
 
+class AwsError(InvalidValueError):
+    """AWS cannot be reached, or refuses a call.
+
+    Args:
+        reason: What is wrong.
+        hint: How to fix it; empty if it is not known.
+        code: Error code of AWS; empty if it cannot be reached.
+        permission: IAM action that is missing; ``None`` for other errors.
+        is_absent: Whether what the call is about does not exist.
+    """
+
+    def __init__(
+        self, reason: str, hint: str, code: str = "", permission: str | None = None, is_absent: bool = False
+    ) -> None:
+        super().__init__(f"{reason}; {hint}" if hint else reason)
+        self.reason, self.hint, self.code = reason, hint, code
+        self.permission, self.is_absent = permission, is_absent
+
+
 class CodecError(ConstructsTritonError, ValueError):
     """Bytes or arrays do not follow the KServe v2 protocol."""
 

@@ -1,12 +1,15 @@
 """Imports the public names of a package when they are first used (PEP 562), from the stub beside it."""
 
+# pathlib takes as long to import as the rest of --help.
+# ruff: noqa: PTH122, PTH123
+
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.keywords import check_keywords
@@ -19,7 +22,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
     The functions and classes suggest the keyword argument that was probably meant.
     """
-    modules = _modules_of_names(package, Path(file).with_suffix(".pyi"))
+    modules = _modules_of_names(package, f"{os.path.splitext(file)[0]}.pyi")
 
     def load(name: str) -> Any:
         if name not in modules:
@@ -32,9 +35,11 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     return load, lambda: [*names], names
 
 
-def _modules_of_names(package: str, stub: Path) -> dict[str, str]:
+def _modules_of_names(package: str, stub: str) -> dict[str, str]:
     """Return the module of each name that the stub imports, in or outside the package."""
-    imports = (node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom))
+    with open(stub, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
     return {
         alias.name: f"{package}.{node.module}" if node.level else str(node.module)
         for node in imports

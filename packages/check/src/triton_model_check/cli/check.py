@@ -11,7 +11,6 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
-from triton_model_check.cli.fixing import Check, add_fixes, print_differences, with_fixes
 from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
@@ -49,9 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
-    add_fixes(parser)
+    _add_fixes(parser)
     add_called_models(parser)
     add_format(parser)
+
+
+def _add_fixes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fix", action="store_true", help="correct the files where one spelling is possible")
+    parser.add_argument(
+        "--diff", action="store_true", help="print what --fix would change, and exit with 1 if it is anything"
+    )
+    parser.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff, apply also fixes that guess what you meant",
+    )
 
 
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
@@ -60,10 +71,18 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
     ``ask_server`` loads the models of a folder in a server. By default no server is asked.
     """
     named = _repositories(arguments)
+    checks = [(_check_of(each, arguments), each.repository) for each in named]
     if arguments.diff:
-        differ = [print_differences(_check_of(each, arguments), each.repository, arguments) for each in named]
+        from triton_model_check.cli.fixing import print_differences
+
+        differ = [print_differences(check, root, arguments) for check, root in checks]
         return EXIT_WRONG if any(differ) else EXIT_SUCCESS
-    checked = [with_fixes(_check_of(each, arguments), each.repository, arguments) for each in named]
+    if arguments.fix:
+        from triton_model_check.cli.fixing import with_fixes
+
+        checked = [with_fixes(check, root, is_unsafe=arguments.unsafe_fixes) for check, root in checks]
+    else:
+        checked = [check(root) for check, root in checks]
     answers = [None if ask_server is None else ask_server(each.repository) for each in named]
     results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
     print_results(results, arguments.output_format, arguments.output_file)
@@ -83,7 +102,7 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
-def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Check:
+def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Callable[[Path], Checked]:
     """Return what checks a repository, or a copy of it, by the settings of its project."""
     settings = Settings.of(named.repository)
     options = listed(arguments.select), listed(arguments.ignore)

@@ -17,7 +17,7 @@ from triton_model_check.model_config.builder.description import ConfigDescriptio
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.description import DESCRIPTION_FILE
+from triton_model_check.model_repository.composition import DESCRIPTION_FILE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

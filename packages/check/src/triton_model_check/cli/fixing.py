@@ -16,8 +16,8 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from triton_model_check.cli.target_check import Checked
 from triton_model_check.model_config.text import decode, read_text_fault
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.reporting.text import plural
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 Check = Callable[[Path], Checked]
 """Checks a repository, whose folder it is given."""
@@ -25,28 +25,13 @@ Check = Callable[[Path], Checked]
 _MOST_ROUNDS = 10
 
 
-def add_fixes(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags."""
-    parser.add_argument("--fix", action="store_true", help="correct the files where one spelling is possible")
-    parser.add_argument(
-        "--diff", action="store_true", help="print what --fix would change, and exit with 1 if it is anything"
-    )
-    parser.add_argument(
-        "--unsafe-fixes",
-        action="store_true",
-        help="with --fix or --diff, apply also fixes that guess what you meant",
-    )
-
-
-def with_fixes(check: Check, root: Path, arguments: argparse.Namespace) -> Checked:
-    """Check, and with ``--fix`` correct files and check again; return what remains.
+def with_fixes(check: Check, root: Path, *, is_unsafe: bool) -> Checked:
+    """Correct files and check again; return what remains.
 
     Raises:
         InvalidValueError: a file cannot be written.
     """
-    if not arguments.fix:
-        return check(root)
-    checked, count, files = fix_all(check, root, is_unsafe=arguments.unsafe_fixes)
+    checked, count, files = fix_all(check, root, is_unsafe=is_unsafe)
     print_note(f"fixed {plural(count, 'problem')} in {plural(len(files), 'file')}")
     return checked
 

@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -16,7 +16,9 @@ from constructs_triton_core.program.argument_types import argument_type, version
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.facts.published import load
 from triton_model_check.model_config.target import Platform, read_platform, read_size
-from triton_model_check.untrusted.toml_files import TomlFile
+
+if TYPE_CHECKING:
+    from triton_model_check.untrusted.toml_files import TomlFile
 
 __all__ = ["Settings"]
 
@@ -66,10 +68,10 @@ class Settings:
         for folder in (start, *start.parents):
             own, project = folder / f"{_NAME}.toml", folder / "pyproject.toml"
             if own.is_file():
-                file = TomlFile.read(own)
+                file = _toml_file(own)
                 return cls._read(file, (), file.document)
             if _names_this_program(project):
-                file = TomlFile.read(project)
+                file = _toml_file(project)
                 tool = file.document.get("tool")
                 if isinstance(tool, Mapping) and _NAME in tool:
                     return cls._read(file, ("tool", _NAME), tool[_NAME])
@@ -90,6 +92,12 @@ def _names_this_program(path: Path) -> bool:
         return path.is_file() and _NAME.encode() in read_regular(path)
     except (OSError, ValueError):
         return False
+
+
+def _toml_file(path: Path) -> TomlFile:
+    from triton_model_check.untrusted.toml_files import TomlFile
+
+    return TomlFile.read(path)
 
 
 def _value(file: TomlFile, keys: tuple[str, ...], value: Any) -> Any:

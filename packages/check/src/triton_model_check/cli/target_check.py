@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import quoted
-from triton_model_check.artifacts.environments.placement import find_environments, with_environments
-from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
 from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
 from triton_model_check.model_config.report import Report
@@ -71,8 +69,11 @@ def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settin
 
 def place_environments(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
     """Return the repository with its environments, or why it is without them, else ``""``."""
-    if not local_files:
+    if not local_files or repository.description is None:
         return repository, ""
+    from triton_model_check.artifacts.environments.placement import with_environments
+    from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
+
     try:
         return with_environments(repository), ""
     except EnvironmentNotBuiltError as error:
@@ -83,6 +84,8 @@ def without_imports(report: Report, repository: ModelRepository, problem: str) -
     """Return what was found without missing imports of models whose environment was not built here."""
     if not problem:
         return report
+    from triton_model_check.artifacts.environments.placement import find_environments
+
     models = find_environments(repository)
     kept = [
         each

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
-from triton_model_check.model_config.checks import RULES
+from triton_model_check.model_config.checks import RULES, rules_for
 from triton_model_check.model_config.checks.packing.files import POINTER_CODE, pointers_of
-from triton_model_check.model_config.checks.python_environment import imports_not_checked
-from triton_model_check.model_config.choosing.comments import IgnoreComment, apply_comments, comments_of
-from triton_model_check.model_config.locations import Range
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.report import Report
-from triton_model_check.model_config.rules import Problem, Rule
+from triton_model_check.model_config.rules import IGNORE_MARK, Problem, Rule
 from triton_model_check.model_config.target import Target
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.choosing.comments import IgnoreComment
+    from triton_model_check.model_config.locations import Range
 
 __all__ = ["RULES", "RepositoryContext"]
 
@@ -29,18 +29,6 @@ _MORE = Problem(
     hint="fix those that are listed, and check again",
 )
 _LONGEST_MESSAGE = 1000
-
-
-@cache
-def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -> tuple[Rule, ...]:
-    """The rules for a model of these scopes with these fields; a repository has few combinations."""
-    return tuple(
-        rule
-        for rule in RULES.values()
-        if rule.scope in scopes
-        and (not rule.when or not fields.isdisjoint(rule.when))
-        and rule.holds_for(target)
-    )
 
 
 def run_checks(context: RepositoryContext, repository: str) -> Report:
@@ -59,6 +47,8 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
         findings = _with_one_of_each(pointers, findings)
     ignored: list[Finding] = []
     if comments:  # they count for findings without a line too, which then need a place
+        from triton_model_check.model_config.places import with_places
+
         placed = with_places(findings, repository)
         findings, ignored = _with_comments(comments, placed, context)
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
@@ -71,8 +61,10 @@ def _with_comments(
     comments: Sequence[IgnoreComment], findings: Iterable[Finding], context: RepositoryContext
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the findings with those about comments, and those that comments ignore."""
+    from triton_model_check.model_config.choosing.comments import apply_comments
+
     kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
-    for rule in filter(lambda rule: rule.scope == "comment", RULES.values()):
+    for rule in rules_for(("comment",), frozenset(), context.target):
         problems = (problem for each in used for problem in rule.function(each))
         with limited_suggestions():
             listed = list(islice(problems, _MOST_PROBLEMS))
@@ -113,7 +105,7 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
-    for rule in _rules_for(("repository",), frozenset(), context.target):
+    for rule in rules_for(context.scopes, frozenset(), context.target):
         problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
         problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
         for problem in problems:
@@ -123,14 +115,33 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
 def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
     with limited_suggestions():
         found = list(_model_findings(model))
-    comments += comments_of(model)
-    model.not_checked += imports_not_checked(model)
+    comments += _comments_of(model)
+    model.not_checked += _imports_not_checked(model)
     model.forget_sources()
     return found
 
 
+def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:
+    files = (source.content for source in model.python_sources)
+    if IGNORE_MARK not in (model.folder.config_text or "") and not any(
+        IGNORE_MARK.encode() in each for each in files
+    ):
+        return ()
+    from triton_model_check.model_config.choosing.comments import comments_of
+
+    return comments_of(model)
+
+
+def _imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    if not model.python_sources:
+        return ()
+    from triton_model_check.model_config.checks.python_environment import imports_not_checked
+
+    return imports_not_checked(model)
+
+
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
-    for rule in _rules_for(model.scopes, model.fields, model.target):
+    for rule in rules_for(model.scopes, model.fields, model.target):
         for number, problem in enumerate(rule.function(model)):
             if number == _MOST_PROBLEMS:
                 yield _finding_of(model, rule, _MORE)

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
-from triton_model_check.model_config.locations import FieldPath, Locations, Range
-from triton_model_check.model_config.packed_environment import PackedEnvironment, read_environment
-from triton_model_check.model_config.text import TextFault, decode, read_text_fault, size_fault
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
 from triton_model_check.untrusted.elsewhere import note_path
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.locations import FieldPath, Locations, Range
+    from triton_model_check.model_config.packed_environment import PackedEnvironment
+    from triton_model_check.model_config.text import TextFault
 
 __all__ = ["CONFIGS", "CONFIG_FILE", "ModelFolder"]
 
@@ -162,6 +165,8 @@ class ModelFolder:
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""
         if parts not in self._environments:
+            from triton_model_check.model_config.packed_environment import read_environment
+
             self._environments[parts] = read_environment(self._at(*parts))
         return self._environments[parts]
 
@@ -195,6 +200,28 @@ class ModelFolder:
                 if name == str(number) and name[0] != "-"
             )
         )
+
+    @cached_property
+    def versions_to_load(self) -> tuple[str, ...]:
+        """Names of the version directories that the version policy loads, newest first."""
+        numbers: dict[int, str] = {}
+        for name, number in self.version_directories.items():
+            # "1abc" also counts as 1, but Triton looks for the folder "1".
+            if number is not None and (number not in numbers or name == str(number)):
+                numbers[number] = name
+        newest_first = sorted(numbers, reverse=True)
+        return tuple(numbers[number] for number in self._chosen(newest_first))
+
+    def _chosen(self, newest_first: Sequence[int]) -> Sequence[int]:
+        if self.config is None or not self.config.HasField("version_policy"):
+            return newest_first[:1]
+        policy = self.config.version_policy
+        choice = policy.WhichOneof("policy_choice")
+        if choice == "specific":
+            wanted = set(policy.specific.versions)
+            return [number for number in newest_first if number in wanted]
+        # An empty version_policy selects all versions; an empty "latest" selects none.
+        return newest_first[: policy.latest.num_versions] if choice == "latest" else newest_first
 
     @property
     def versions_to_create(self) -> tuple[str, ...]:
@@ -241,10 +268,16 @@ class ModelFolder:
     def config_text(self) -> str | None:
         """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
         content = self.read(*self.config_parts)
-        return None if content is None else decode(content)
+        if content is None:
+            return None
+        from triton_model_check.model_config.text import decode
+
+        return decode(content)
 
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
+        from triton_model_check.model_config.text import read_text_fault, size_fault
+
         if (self.size_of(*self.config_parts) or 0) > MAX_TEXT_BYTES:
             return None, size_fault()
         if self.config_text is None:
@@ -289,7 +322,11 @@ class ModelFolder:
     @cached_property
     def locations(self) -> Locations | None:
         """The places of the fields of ``config.pbtxt``, or ``None`` if there is no text."""
-        return None if self.config_text is None else Locations(self.config_text)
+        if self.config_text is None:
+            return None
+        from triton_model_check.model_config.locations import Locations
+
+        return Locations(self.config_text)
 
     def locate(self, field: FieldPath) -> Range | None:
         """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.

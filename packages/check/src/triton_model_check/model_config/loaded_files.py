@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton_core.untrusted.budget import count_elements
+from triton_model_check import model_files
 from triton_model_check.model_config.backends import Backend
-from triton_model_check.model_files import describe
-from triton_model_check.model_files.model_file import ModelFile, ModelFormat
-from triton_model_check.model_files.plan_manifest import manifest_of_file
-from triton_model_check.model_files.trees import TREE_MODEL_FILES
+from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile, ModelFormat
 from triton_model_check.untrusted.elsewhere import note_path
 
 __all__ = ["describe_file", "file_to_load"]
@@ -139,17 +137,23 @@ def describe_file(
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:
-        has_manifest = file.format == "tensorrt_plan" and bool(manifest_of_file(path, is_complete=False))
+        has_manifest = file.format == "tensorrt_plan" and _has_manifest(path)
         reason = "content not checked: it is in an archive"
         return ModelFile(path, file.format, not_checked=(reason,), has_manifest=has_manifest)
     has_library = config is not None and bool(config.model_operations.op_library_filename)
-    return describe(
+    return model_files.describe(
         path,
         image_version,
         model_format=file.format,
         has_op_library=has_library,
         on_cpu=gpu_count == 0 or _is_on_cpu(config),
     )
+
+
+def _has_manifest(path: Path) -> bool:
+    from triton_model_check.model_files.plan_manifest import manifest_of_file
+
+    return manifest_of_file(path, is_complete=False) is not None
 
 
 def _is_on_cpu(config: Any | None) -> bool:

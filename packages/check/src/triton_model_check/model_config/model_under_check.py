@@ -7,22 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_config.backends import Backend, infer_backend
-from triton_model_check.model_config.completion import complete_from_onnx, is_complete
-from triton_model_check.model_config.ensemble import EnsembleGraph, find_cycles
 from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_files import describe_file, files_to_load
-from triton_model_check.model_config.packing.packed_files import PackedFiles
-from triton_model_check.model_config.python_calls import ModelCalls
-from triton_model_check.model_config.python_source import PythonSource, is_over_budget
+from triton_model_check.model_config.loaded_files import FileToLoad, describe_file, files_to_load
 from triton_model_check.model_config.target import ArchiveContent, Target
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
-from triton_model_check.model_files.model_file import ModelFile
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.ensemble import EnsembleGraph
+    from triton_model_check.model_config.packing.packed_files import PackedFiles
+    from triton_model_check.model_config.python_calls import ModelCalls
+    from triton_model_check.model_config.python_source import PythonSource
+    from triton_model_check.model_files.model_file import ModelFile
 
 _BACKENDS_WITH_RULES = ("onnxruntime", "pytorch", "tensorrt", "fil", "vllm", "tensorrtllm")
+ENVIRONMENT_PARAMETER = "EXECUTION_ENV_PATH"
+TENSORRT_LLM_PLACEHOLDER = "${triton_backend}"  # the backend in NVIDIA's templates
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,16 @@ class RepositoryContext:
         return frozenset(self.served)
 
     @cached_property
-    def backends(self) -> frozenset[str]:
-        """The values of ``backend`` in the configurations of all models."""
-        configs = (folder.config for folder in self.folders.values())
-        return frozenset(config.backend for config in configs if config is not None)
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of the rules that apply to the repository as a whole."""
+        has_environment = any("environment" in model.scopes for model in self.models.values())
+        return ("repository", "environments") if has_environment else ("repository",)
+
+    @cached_property
+    def has_tensorrt_llm(self) -> bool:
+        """Whether the repository has a model of TensorRT-LLM, whose templates have defaults."""
+        configs = (folder.config for folder in self.folders.values() if folder.config is not None)
+        return any(config.backend in ("tensorrtllm", TENSORRT_LLM_PLACEHOLDER) for config in configs)
 
     @cached_property
     def decoupled(self) -> frozenset[str]:
@@ -104,6 +113,8 @@ class RepositoryContext:
     @cached_property
     def ensemble_cycles(self) -> Mapping[str, Sequence[str]]:
         """Ensembles that are steps of each other or of themselves, by the first name of each cycle."""
+        from triton_model_check.model_config.ensemble import find_cycles
+
         steps = {
             name: [step for step in folder.step_models if step in self.folders]
             for name, folder in self.folders.items()
@@ -164,6 +175,8 @@ class ModelUnderCheck:
     @cached_property
     def graph(self) -> EnsembleGraph:
         """The graph of an ensemble."""
+        from triton_model_check.model_config.ensemble import EnsembleGraph
+
         return EnsembleGraph.from_model(self.folder)
 
     @cached_property
@@ -199,6 +212,8 @@ class ModelUnderCheck:
         file = self.completed.model_file
         if self.backend != "python" or not file.endswith(".py"):
             return {}
+        from triton_model_check.model_config.python_source import PythonSource, is_over_budget
+
         found: dict[str, PythonSource | None] = {}
         for version in self.versions_to_load:
             parts, path = (version, *file.split("/")), self.folder.relative(version, file)
@@ -210,12 +225,15 @@ class ModelUnderCheck:
         return found
 
     @cached_property
+    def _files_to_load(self) -> tuple[FileToLoad, ...]:
+        target = self.target
+        if not target.local_files or self.folder.config_fault or self.folder.is_ensemble:
+            return ()
+        return files_to_load(self.completed, self.config, target.compute_capability, target.gpu_count)
+
+    @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
         """The model files of the versions to load, described; newest first."""
-        target = self.target
-        files = files_to_load(self.completed, self.config, target.compute_capability, target.gpu_count)
-        if not files or not self.target.local_files or self.folder.config_fault or self.folder.is_ensemble:
-            return ()
         image, complete_bytes = self.target.image_version, self.context.complete_bytes
         return tuple(
             describe_file(
@@ -227,7 +245,7 @@ class ModelUnderCheck:
                 gpu_count=self.target.gpu_count,
             )
             for version in self.versions_to_load
-            for file in files
+            for file in self._files_to_load
             if version.isdigit()  # layout-version-name reports the others
         )
 
@@ -244,12 +262,17 @@ class ModelUnderCheck:
     def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
         """Each model file that can be read, with the configuration that the backend completes from it."""
         readable = (each for each in self.model_files if each.format == "onnx" and not each.faults)
-        return tuple(
-            (file, complete_from_onnx(self.config, file, self.name))
+        found = tuple(
+            file
             for file in readable
             if (file.inputs or file.outputs)
             and not (file.has_batch_dimension is None and self.is_auto_completed)
         )
+        if not found:
+            return ()
+        from triton_model_check.model_config.completion import complete_from_onnx
+
+        return tuple((file, complete_from_onnx(self.config, file, self.name)) for file in found)
 
     @cached_property
     def not_checked(self) -> tuple[str, ...]:
@@ -275,6 +298,8 @@ class ModelUnderCheck:
     @property
     def is_auto_completed(self) -> bool:
         """Whether the backend completes the configuration from the model."""
+        from triton_model_check.model_config.completion import is_complete
+
         return self.config is None or not is_complete(self.config)
 
     @property
@@ -293,42 +318,29 @@ class ModelUnderCheck:
         version = self.target.image_version
         return image_version(version).python if version is not None else None
 
-    @cached_property
+    @property
     def versions_to_load(self) -> tuple[str, ...]:
         """Names of the version directories that the version policy loads, newest first."""
-        numbers: dict[int, str] = {}
-        for name, number in self.folder.version_directories.items():
-            # "1abc" also counts as 1, but Triton looks for the folder "1".
-            if number is not None and (number not in numbers or name == str(number)):
-                numbers[number] = name
-        newest_first = sorted(numbers, reverse=True)
-        return tuple(numbers[number] for number in self._chosen(newest_first))
-
-    def _chosen(self, newest_first: list[int]) -> list[int]:
-        if self.config is None or not self.config.HasField("version_policy"):
-            return newest_first[:1]
-        policy = self.config.version_policy
-        choice = policy.WhichOneof("policy_choice")
-        if choice == "specific":
-            wanted = set(policy.specific.versions)
-            return [number for number in newest_first if number in wanted]
-        # An empty version_policy selects all versions; an empty "latest" selects none.
-        return newest_first[: policy.latest.num_versions] if choice == "latest" else newest_first
+        return self.folder.versions_to_load
 
     @cached_property
     def scopes(self) -> tuple[str, ...]:
         """The scopes of the rules that apply to this model."""
+        scopes = ["model", "calls"] if self.name in self.context.calls else ["model"]
         if self.folder.config_fault is not None:
-            return ("model", "fault")
-        scopes = ["model", "config"] if self.config is not None else ["model"]
+            return (*scopes, "fault")
+        scopes += ["file"] if self._files_to_load else []
         if self.folder.is_ensemble:
             scopes.append("ensemble")
         elif self.backend == "python":
-            scopes.append("python")
+            has_environment = ENVIRONMENT_PARAMETER in self.config_parameters
+            scopes += ["python", "environment"] if has_environment else ["python"]
         elif self.backend in _BACKENDS_WITH_RULES:
             scopes.append(self.backend)
-        if self.config is not None and self.config.HasField("sequence_batching"):
-            scopes.append("sequence")
+        if self.config is not None:
+            is_sequence = self.config.HasField("sequence_batching")
+            scopes += ["config", "sequence"] if is_sequence else ["config"]
+            scopes += ["tensorrtllm-template"] if self.context.has_tensorrt_llm else []
         return tuple(scopes)
 
 

@@ -16,7 +16,7 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.locations import TOKEN
 from triton_model_check.model_config.text import decode
-from triton_model_check.model_config.text_spellings import MAX_TEXT_BYTES
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 #: Files whose first line says something to a person; of others, the configuration is shown.
 _TEXT = (".json", ".pbtxt", ".py", ".toml", ".txt")

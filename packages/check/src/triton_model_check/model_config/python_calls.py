@@ -98,8 +98,6 @@ def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
 
 def _sources(folder: ModelFolder) -> Iterator[tuple[str, ast.Module]]:
     """Yield the files that contain a request, each with its path in the repository."""
-    if folder.config is not None and folder.config.backend not in ("", "python"):
-        return
     backend = infer_backend(folder)
     if backend.backend != "python" or not backend.model_file.endswith(".py"):
         return

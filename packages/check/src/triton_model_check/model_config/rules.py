@@ -5,33 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from constructs_triton_core.facts import facts_of
 from constructs_triton_core.findings import Severity
-from triton_model_check.model_config.fixing.steps import Remedy
-from triton_model_check.model_config.locations import FieldPath
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.fixing.steps import Remedy
+    from triton_model_check.model_config.locations import FieldPath
 
 Scope = Literal[
     "model",
     "fault",
     "config",
+    "file",
     "ensemble",
     "sequence",
+    "calls",
     "python",
+    "environment",
     "onnxruntime",
     "pytorch",
     "tensorrt",
     "fil",
     "vllm",
     "tensorrtllm",
+    "tensorrtllm-template",
     "repository",
+    "environments",
     "comment",
 ]
-"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
-ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
-as a whole; each comment that ignores findings."""
+"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does; models
+whose backend loads a file; ensembles; models with ``sequence_batching``; models that call others; models of
+one of the named backends; Python models with ``EXECUTION_ENV_PATH``; models of a repository that has one of
+TensorRT-LLM; the repository as a whole; one with environments; each comment that ignores findings."""
 
 
 class Problem(NamedTuple):
@@ -51,6 +59,9 @@ class Problem(NamedTuple):
     fix: Remedy | None = None
     rejects: bool = False
 
+
+IGNORE_MARK = "triton-model-check:"
+"""The beginning of a comment that ignores findings."""
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
 """Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
@@ -121,8 +132,13 @@ class Rule:
 
 
 _load = facts_of(__package__)
-RULES: dict[str, Rule] = {}
-"""Every rule by its code, in the order of the modules."""
+_IMPORTED: dict[str, Rule] = {}
+"""The rules of the modules that are imported, by their code."""
+
+
+def rules_of(module: str) -> tuple[Rule, ...]:
+    """Return the rules of an imported module, in its order."""
+    return tuple(rule for rule in _IMPORTED.values() if rule.function.__module__ == module)
 
 
 def rule(
@@ -146,10 +162,10 @@ def rule(
     """
 
     def register(function: RuleFunction) -> RuleFunction:
-        if code in RULES:
+        if code in _IMPORTED:
             raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
         server_rejects = severity is Severity.ERROR if rejects is None else rejects
-        RULES[code] = Rule(
+        _IMPORTED[code] = Rule(
             *(code, severity, scope, source, hint, server_rejects, needs_files, when),
             *(platforms, since, before, server_hint, function),
         )

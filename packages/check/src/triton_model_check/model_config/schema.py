@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from triton_model_check.model_files.protobuf_wire import encode_varint
+from triton_model_check.model_files.varint import encode_varint
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -28,9 +28,17 @@ _DESCRIPTOR = "model_config.binpb"
 @cache
 def message_class(name: str) -> Any:
     """Return the protobuf class of a message of the schema, such as ``ModelWarmup.Input``."""
-    from google.protobuf import message_factory
+    descriptor = _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}")
+    code = _c_code()
+    if code is None:
+        from google.protobuf import message_factory
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        return message_factory.GetMessageClass(descriptor)
+    from google.protobuf.message import Message
+
+    # As GetMessageClass. Messages in messages get their class on first use.
+    known = getattr(descriptor, "_concrete_class", None)
+    return known or code.MessageMeta(name, (Message,), {"DESCRIPTOR": descriptor, "__module__": None})
 
 
 def new_model_config() -> Any:
@@ -60,11 +68,27 @@ def data_type_name(number: int) -> str:
 
 @cache
 def _pool() -> DescriptorPool:
-    from google.protobuf.descriptor_pool import DescriptorPool
+    code = _c_code()
+    if code is None:
+        from google.protobuf.descriptor_pool import DescriptorPool
 
-    pool = DescriptorPool()
-    pool.AddSerializedFile(resources.files(__package__).joinpath(_DESCRIPTOR).read_bytes())
+        pool = DescriptorPool()
+    else:
+        pool = code.DescriptorPool()
+    pool.AddSerializedFile(Path(__file__).with_name(_DESCRIPTOR).read_bytes())
     return pool
+
+
+@cache
+def _c_code() -> Any:
+    """Return protobuf's C code, ``None`` if it is not there.
+
+    The modules in Python around it take 15 ms to import, and only unusual configurations need them.
+    """
+    from google.protobuf.internal import api_implementation
+
+    code = getattr(api_implementation, "_c_module", None)
+    return code if api_implementation.Type() == "upb" and hasattr(code, "MessageMeta") else None
 
 
 # --- plain texts ------------------------------------------------------------------------------------------

@@ -19,13 +19,13 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.model_config.schema import enum_values, field_names, new_model_config, read_plain
 from triton_model_check.model_config.text_spellings import (
-    MAX_TEXT_BYTES,
     STRING_OR_COMMENT,
     count_pieces,
     lenient_spellings,
     longest_run,
     respell,
 )
+from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 __all__ = ["format_model_config", "parse_model_config", "read_text_fault"]
 

@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-MAX_TEXT_BYTES = 1 << 20
-"""The largest configuration or Python source of a model that is read."""
-
 # A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
 _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|(?=[-.\d])[-\w.]*_|-?0[oObB])")
 # An unterminated string ends with its line: looking for its end from every quote would take quadratic time.

@@ -6,30 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
-from triton_model_check.model_files.onnx_faults import not_a_model
-from triton_model_check.model_files.onnx_file import describe_onnx
-from triton_model_check.model_files.other_formats import (
-    describe_by_content,
-    describe_openvino,
-    describe_saved_model,
-)
-from triton_model_check.model_files.tensorrt_plan import describe_plan
-from triton_model_check.model_files.torchscript import describe_torchscript
-from triton_model_check.model_files.trees import describe_tree
 from triton_model_check.model_files.wrong_content import pointer_fault
 
 _ONNX_FILE = "model.onnx"
-_READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
-    "torchscript": describe_torchscript,
-    "openvino": describe_openvino,
-    "tree": describe_tree,
-}
 _NOT_THE_FORMAT: dict[ModelFormat, FaultCode] = {
     "onnx": "onnx-not-a-model",
     "ort": "onnx-not-a-model",
@@ -82,24 +67,40 @@ def describe(
     """
     used_format = model_format or format_of(path)
     if used_format == "savedmodel" and os.path.exists(path):
+        from triton_model_check.model_files.other_formats import describe_saved_model
+
         return describe_saved_model(path)
     file_path = path / _ONNX_FILE if used_format == "onnx" and os.path.isdir(path) else path
     with _opened(file_path) as file:
         if file is None:
             return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
         pointer = pointer_fault(file, _NOT_THE_FORMAT.get(used_format, "model-file-format"))
-        reader = _READERS.get(used_format)
         if pointer is not None:
-            described = ModelFile(file_path, used_format, faults=(pointer,))
-        elif used_format in ("onnx", "ort"):
-            described = _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
-        elif used_format == "tensorrt_plan":
-            described = describe_plan(file_path, file, image_version)
-        elif reader is not None:
-            described = reader(file_path, file)
-        else:
-            described = describe_by_content(file_path, file, used_format)
-        return described
+            return ModelFile(file_path, used_format, faults=(pointer,))
+        if used_format in ("onnx", "ort"):
+            return _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
+        return _describe(file_path, file, used_format, image_version)
+
+
+def _describe(path: Path, file: BinaryIO, used_format: ModelFormat, image_version: str | None) -> ModelFile:
+    """Describe a file of another format than ONNX. Each reader is imported when its format is read."""
+    if used_format == "tensorrt_plan":
+        from triton_model_check.model_files.tensorrt_plan import describe_plan
+
+        return describe_plan(path, file, image_version)
+    if used_format == "torchscript":
+        from triton_model_check.model_files.torchscript import describe_torchscript
+
+        return describe_torchscript(path, file)
+    if used_format == "tree":
+        from triton_model_check.model_files.trees import describe_tree
+
+        return describe_tree(path, file)
+    from triton_model_check.model_files.other_formats import describe_by_content, describe_openvino
+
+    if used_format == "openvino":
+        return describe_openvino(path, file)
+    return describe_by_content(path, file, used_format)
 
 
 @contextmanager
@@ -125,9 +126,13 @@ def _describe_onnx(
 ) -> ModelFile:
     """F3: the runtime reads a file with the suffix .ort in its own format, a flatbuffer."""
     if path.suffix != ".ort":
+        from triton_model_check.model_files.onnx_file import describe_onnx
+
         return describe_onnx(path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu)
     if file.read(8)[4:] == b"ORTM":
         return ModelFile(path, "ort", not_checked=("content not checked",))
+    from triton_model_check.model_files.onnx_faults import not_a_model
+
     return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))
 
 

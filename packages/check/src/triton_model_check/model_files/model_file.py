@@ -29,6 +29,15 @@ FaultCode = Literal[
 ]
 """The check that reports a fault."""
 
+TREE_MODEL_FILES = {
+    "xgboost": "xgboost.model",
+    "xgboost_json": "xgboost.json",
+    "xgboost_ubj": "xgboost.ubj",
+    "lightgbm": "model.txt",
+    "treelite_checkpoint": "checkpoint.tl",
+}
+"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTensor:

@@ -12,12 +12,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
-from triton_model_check.model_files.protobuf_wire import Field, MessageReader, encode_varint
+from triton_model_check.model_files.protobuf_wire import Field, MessageReader
+from triton_model_check.model_files.varint import encode_varint
 from triton_model_check.untrusted.elsewhere import note_limit
+
+if TYPE_CHECKING:
+    from constructs_triton_core.processes.bounded_process import BoundedProcess
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
@@ -63,11 +66,16 @@ class Inference:
     not_checked: str = ""
 
 
-_process = BoundedProcess(
-    "triton_model_check.model_files.onnx_inference:infer_shapes",
-    # `import onnx` takes four times as long as the modules that are used: it imports NumPy.
-    bare_packages=("onnx", "triton_model_check", "triton_model_check.model_files"),
-)
+@cache
+def _process() -> BoundedProcess:
+    """Return the process; what starts it is imported only where the package is installed."""
+    from constructs_triton_core.processes.bounded_process import BoundedProcess
+
+    return BoundedProcess(
+        "triton_model_check.model_files.onnx_inference:infer_shapes",
+        # `import onnx` takes four times as long as the modules that are used: it imports NumPy.
+        bare_packages=("onnx", "triton_model_check", "triton_model_check.model_files"),
+    )
 
 
 def infer(message: MessageReader, cpu_release: str = "") -> Inference:
@@ -103,7 +111,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
 
 @lru_cache(maxsize=16)  # many models of a repository often have the same graph, with other weights
 def _answer(request: bytes, seconds: float, memory_bytes: int) -> bytes:
-    return _process.call(request, seconds=seconds, memory_bytes=memory_bytes)
+    return _process().call(request, seconds=seconds, memory_bytes=memory_bytes)
 
 
 @cache  # find_spec looks into every folder of sys.path

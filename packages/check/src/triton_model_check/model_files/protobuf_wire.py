@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from constructs_triton_core.untrusted.budget import Budget, OverBudgetError
 
-__all__ = ["Field", "MessageFile", "MessageReader", "WireError", "encode_varint", "signed"]
+__all__ = ["Field", "MessageFile", "MessageReader", "WireError", "signed"]
 
 _BLOCK_BYTES = 64 * 1024
 _BLOCK_AFTER_JUMP_BYTES = 4 * 1024  # more weights may follow, which are not read
@@ -220,12 +220,3 @@ def _short_field(head: bytes, first: int, end: int) -> Field | None:
 def signed(value: int) -> int:
     """Return a varint as the signed 64-bit integer that it encodes."""
     return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def encode_varint(value: int) -> bytes:
-    """Return a non-negative integer as a varint."""
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*encoded, value))

@@ -18,15 +18,6 @@ from triton_model_check.model_files.other_formats import describe_by_content
 
 __all__ = ["FIRST_UNPUBLISHED_XGBOOST"]
 
-TREE_MODEL_FILES = {
-    "xgboost": "xgboost.model",
-    "xgboost_json": "xgboost.json",
-    "xgboost_ubj": "xgboost.ubj",
-    "lightgbm": "model.txt",
-    "treelite_checkpoint": "checkpoint.tl",
-}
-"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
-
 _HEAD_BYTES, _TAIL_BYTES = 4096, 1 << 16
 # Each has two forms: that of JSON, and that of UBJSON, where a length of eight bytes precedes each string.
 _XGBOOST_FEATURES = re.compile(rb'num_feature(?:"\s*:\s*"|SL.{8})(\d{1,9})', re.DOTALL)

@@ -16,7 +16,7 @@ from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.builder.checking import ModelInMemory
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.loaded_files import tree_model_type
-from triton_model_check.model_files.trees import TREE_MODEL_FILES
+from triton_model_check.model_files.model_file import TREE_MODEL_FILES
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.python_calls import ModelCalls, find_calls
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.python_calls import ModelCalls
 
 __all__ = ["CompositionOptions"]
+
+DESCRIPTION_FILE = "triton-models.toml"
+"""The file in which a user declares the same for the app and the commands."""
+ALL_MODELS = "*"
+"""Stands for all models of the Python backend in ``python_environments`` of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,13 @@ def _refuse_string(keyword: str, names: object) -> None:
         raise InvalidValueError(f'{keyword}: must be a list of models, got "{names}"; write ["{names}"]')
 
 
+def _may_call(folder: ModelFolder) -> bool:
+    """Whether a model can call others: one of the Python backend can."""
+    config = folder.config
+    is_python = config is None or config.backend in ("", "python")
+    return is_python and infer_backend(folder).backend == "python"
+
+
 class Composition:
     """The models of a repository and what each of them needs."""
 
@@ -68,7 +84,12 @@ class Composition:
     def calls(self) -> Mapping[str, ModelCalls]:
         """The calls of each model that calls others."""
         declared = self._options.calls
-        found = {name: find_calls(folder, declared.get(name)) for name, folder in self._models.items()}
+        callers = {name: each for name, each in self._models.items() if name in declared or _may_call(each)}
+        if not callers:
+            return {}
+        from triton_model_check.model_config.python_calls import find_calls
+
+        found = {name: find_calls(folder, declared.get(name)) for name, folder in callers.items()}
         return {name: calls for name, calls in found.items() if calls.models or calls.unknown}
 
     def closure(self, names: Iterable[str], *, with_calls: bool = True) -> list[str]:

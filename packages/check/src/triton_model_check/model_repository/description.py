@@ -13,12 +13,9 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_repository.composition import CompositionOptions
+from triton_model_check.model_repository.composition import ALL_MODELS, DESCRIPTION_FILE, CompositionOptions
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
-DESCRIPTION_FILE = "triton-models.toml"
-ALL_MODELS = "*"
-"""Stands for all models of the Python backend in ``python_environments``."""
 _CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
 _KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS)
 _REQUIREMENTS, _IMAGE_VERSION = "requirements", "image_version"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from triton_model_check.model_repository.members import MAX_DEPTH, is_utf8
+from triton_model_check.model_repository.members import is_utf8
+from triton_model_check.untrusted.limits import MAX_DEPTH
 from triton_model_check.untrusted.tar_reader import ArchiveMember
 
 __all__ = ["MemberChecks", "normalize"]

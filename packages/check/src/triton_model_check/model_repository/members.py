@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular
 from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
+from triton_model_check.untrusted.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
@@ -36,7 +37,6 @@ __all__ = [
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
-MAX_DEPTH = 100
 # Triton and Python only read these files; some file systems and checkouts set an execute bit for all files.
 _NEVER_EXECUTED = frozenset(
     [

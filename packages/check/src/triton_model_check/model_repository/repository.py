@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Self
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
-from triton_model_check.model_config.packing.packed_files import PackedFiles
-from triton_model_check.model_config.places import with_places
 from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
-from triton_model_check.model_repository.composition import Composition, CompositionOptions
-from triton_model_check.model_repository.description import DESCRIPTION_FILE, ModelDescription
-from triton_model_check.model_repository.ignore import LeftOut
+from triton_model_check.model_repository.composition import DESCRIPTION_FILE, Composition, CompositionOptions
 from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
+    from triton_model_check.model_config.packing.packed_files import PackedFiles
     from triton_model_check.model_config.report import Report
+    from triton_model_check.model_repository.description import ModelDescription
 
 __all__ = ["ModelRepository"]
 
@@ -108,7 +106,7 @@ class ModelRepository:
         directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
         is_described = complete_bytes is None and any(entry.name == DESCRIPTION_FILE for entry in entries)
-        description = ModelDescription.read(Path(path)) if is_described else None
+        description = _description(Path(path)) if is_described else None
         links = frozenset(linked_files)
         repository = cls(Path(path), directories, has_config, complete_bytes, links, description=description)
         if description is not None:
@@ -262,10 +260,13 @@ class ModelRepository:
             packed_files=self._packed_files(models, is_archive),
         )
         report = run_checks(context, str(self.path))
-        return replace(report, findings=tuple(with_places(report.findings, self.path)))
+        return _with_places(report) if report.findings else report
 
     def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""
+        from triton_model_check.model_config.packing.packed_files import PackedFiles
+        from triton_model_check.model_repository.ignore import LeftOut
+
         is_given = is_archive or self._complete_bytes is not None
         leaves_out = (lambda _: False) if is_given else LeftOut(self.path)
         return {name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()}
@@ -318,3 +319,15 @@ class ModelRepository:
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)
         return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)
+
+
+def _description(folder: Path) -> ModelDescription:
+    from triton_model_check.model_repository.description import ModelDescription
+
+    return ModelDescription.read(folder)
+
+
+def _with_places(report: Report) -> Report:
+    from triton_model_check.model_config.places import with_places
+
+    return replace(report, findings=tuple(with_places(report.findings, report.repository)))

@@ -21,10 +21,10 @@ from isal import igzip, isal_zlib
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.untrusted.budget import OverBudgetError, UnpackBudget
 from constructs_triton_core.untrusted.regular_files import open_regular
+from triton_model_check.untrusted.limits import UNPACK_BYTES_VARIABLE
 
 __all__ = ["ArchiveMember", "UnpackLimits", "read_members"]
 
-UNPACK_BYTES_VARIABLE = "CONSTRUCTS_TRITON_UNPACK_BYTES"
 
 _BLOCK_BYTES, _CHUNK_BYTES = 512, 1 << 20
 _GZIP = b"\x1f\x8b"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import AwsError, MissingDependencyError
 
 __all__ = [
     "AwsError",
@@ -36,25 +36,6 @@ _PAGE = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
 _NO_REGION = ("AWS: no Region is configured", "set --region, or the variable AWS_DEFAULT_REGION")
 #: The price list has the prices of all Regions, but answers only in some.
 _ONLY_IN = {"pricing": "us-east-1"}
-
-
-class AwsError(InvalidValueError):
-    """AWS cannot be reached, or refuses a call.
-
-    Args:
-        reason: What is wrong.
-        hint: How to fix it; empty if it is not known.
-        code: Error code of AWS; empty if it cannot be reached.
-        permission: IAM action that is missing; ``None`` for other errors.
-        is_absent: Whether what the call is about does not exist.
-    """
-
-    def __init__(
-        self, reason: str, hint: str, code: str = "", permission: str | None = None, is_absent: bool = False
-    ) -> None:
-        super().__init__(f"{reason}; {hint}" if hint else reason)
-        self.reason, self.hint, self.code = reason, hint, code
-        self.permission, self.is_absent = permission, is_absent
 
 
 def make_session(region: str | None = None, profile: str | None = None) -> boto3.Session:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import (
     ArchiveError,
+    AwsError,
     ConstructsTritonError,
     ContainerExitError,
     InvocationError,

@@ -13,12 +13,11 @@ from pathlib import Path
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
-from triton_model_check.artifacts.mirror import mirror
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model_config.backends import infer_backend
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.description import ALL_MODELS
+from triton_model_check.model_repository.composition import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 __all__ = ["Environments", "find_environments", "place_environments", "with_environments"]
@@ -95,6 +94,8 @@ def place_environments(
         InvalidValueError: an environment was not built, or a model cannot use one.
         ArchiveError: a file of the repository cannot or must not be archived.
     """
+    from triton_model_check.artifacts.mirror import mirror
+
     chosen = _chosen(repository, environments)
     linked = mirror(repository, list(repository.models), directory)
     for holder, users in _holders(repository, chosen).items():

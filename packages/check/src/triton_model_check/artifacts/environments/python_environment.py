@@ -6,13 +6,14 @@ import shlex
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.artifacts.environments.cache import cached_archive
-from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
-from triton_model_check.artifacts.environments.requirements import read_requirements
-from triton_model_check.artifacts.environments.target import EnvironmentTarget, image_target
 from triton_model_check.facts.images import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from triton_model_check.artifacts.environments.lock import EnvironmentLock
+    from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
 _NOT_BUILT = "its environment was not built on this machine, or was changed in the cache"
 
@@ -59,6 +60,10 @@ class PythonEnvironment:
                 this machine, or was changed in the cache; the message has the command that builds it.
             InvalidValueError: the requirements or the lock file cannot be read.
         """
+        from triton_model_check.artifacts.environments.cache import cached_archive
+        from triton_model_check.artifacts.environments.lock import lock_path, read_lock_file
+        from triton_model_check.artifacts.environments.target import image_target
+
         target = image_target(self.image_version)
         path = lock_path(self.requirements, target)
         lock = read_lock_file(path)
@@ -70,6 +75,8 @@ class PythonEnvironment:
         return archive
 
     def _problem(self, lock: EnvironmentLock | None, target: EnvironmentTarget, path: Path) -> str:
+        from triton_model_check.artifacts.environments.requirements import read_requirements
+
         extras = () if lock is None else lock.extras
         requirements = read_requirements(self.requirements, extras, within=self.within)
         if lock is None:

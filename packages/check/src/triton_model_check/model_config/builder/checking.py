@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
+from triton_model_check.model_config.checks import rules_for
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.locations import FieldPath, Range
 from triton_model_check.model_config.model_under_check import RepositoryContext
@@ -75,13 +76,9 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
     ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is not among
     them are skipped.
     """
-    from triton_model_check.model_config.check_run import RULES
-
     model = _context(config, steps or ()).models[config.name or UNNAMED]
-    for rule in RULES.values():
-        is_in_scope = rule.scope in model.scopes and rule.holds_for(model.target)
-        if not is_in_scope or rule.severity is not Severity.ERROR:
-            continue
+    rules = rules_for(model.scopes, model.fields, model.target)
+    for rule in (each for each in rules if each.severity is Severity.ERROR):
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
                 yield ConfigProblem(

@@ -30,8 +30,7 @@ from triton_model_check.model_config.builder.typed_message import TypedMessage
 from triton_model_check.model_config.loaded_files import file_to_load
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_files import describe
-from triton_model_check.model_files.model_file import ModelFile
-from triton_model_check.model_files.trees import TREE_MODEL_FILES
+from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile
 
 __all__ = ["DerivedConfig", "derive"]
 

@@ -36,7 +36,7 @@ def _problems(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
                 yield Problem(fault.message, hint=fault.hint, path=path)
 
 
-@rule("model-file-missing", "model", needs_files=True, source=_LOAD)
+@rule("model-file-missing", "file", needs_files=True, source=_LOAD)
 def missing(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every loaded version contains its model file, such as ``model.onnx``, or ``default_model_filename``.
 

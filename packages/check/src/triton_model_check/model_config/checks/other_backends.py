@@ -15,8 +15,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_config.target import SAGEMAKER
-from triton_model_check.model_files.model_file import ModelFile
-from triton_model_check.model_files.trees import TREE_MODEL_FILES
+from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile
 
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _SINGLE_MODEL_FOLDER = "/opt/ml/model/"

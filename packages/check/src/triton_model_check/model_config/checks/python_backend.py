@@ -9,7 +9,7 @@ from functools import partial
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
 from triton_model_check.model_config.fixing.steps import put, replace_word, safe, string, string_meant, unsafe
-from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.python_calls import find_tensors
 from triton_model_check.model_config.rules import Problem, rule, warning
 
@@ -161,7 +161,7 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule(
     "python-no-tensors",
-    "model",
+    "python",
     rejects=False,
     source=_OBSERVED,
     hint="add input and output to config.pbtxt, or add auto_complete_config to model.py",
@@ -174,7 +174,7 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     to one without has no outputs. The cause is often an empty, missing or misnamed ``config.pbtxt``.
     """
     config = model.config
-    if model.folder.config_fault is not None or model.backend != "python" or model.completes_tensors:
+    if model.completes_tensors:
         return
     if config is None or not (config.input or config.output):
         message = "the model has no inputs and no outputs"
@@ -210,16 +210,14 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- models that call other models -------------------------------------------------------------------------
 
 
-@rule("python-called-model", "model", rejects=False, source=_README, needs_files=True)
+@rule("python-called-model", "calls", rejects=False, source=_README, needs_files=True)
 def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every model that a Python model calls is in the repository.
 
     The model loads without it, but its requests fail. The rule reads the name of the model from
     ``InferenceRequest(model_name="...")``, and from ``calls`` of ``triton-models.toml`` or of the repository.
     """
-    calls = model.context.calls.get(model.name)
-    if calls is None:
-        return
+    calls = model.context.calls[model.name]
     for name in calls.models:
         if name not in model.context.folders:
             others = [each for each in model.context.folders if each != model.name]
@@ -231,15 +229,15 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, path=site and site.path, line=site and site.line, hint=hint, fix=fix)
 
 
-@warning("python-called-model-unknown", "model", source=_README, needs_files=True)
+@warning("python-called-model-unknown", "calls", source=_README, needs_files=True)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 
     Only known models are packed into the archive of the caller and loaded with it. The rule skips models for
     which ``calls`` of ``triton-models.toml`` or of the repository has an entry.
     """
-    calls = model.context.calls.get(model.name)
-    if calls is None or calls.declared is not None:
+    calls = model.context.calls[model.name]
+    if calls.declared is not None:
         return
     hint = (
         f'write "{model.name}" = ["MODEL"] below [calls] in triton-models.toml in the folder of the models, '
@@ -252,7 +250,7 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule(
     "python-calls-on-multi-model-endpoint",
-    "repository",
+    "calls",
     rejects=False,
     source="observed with triton server 2.51; SageMakerMMELoadModel",
     hint="serve the model with TritonEndpoint, or replace it by an ensemble of the models that it calls: "
@@ -260,7 +258,7 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     needs_files=True,
     platforms=("sagemaker-multi-model",),
 )
-def calls_on_multi_model_endpoint(context: RepositoryContext) -> Iterator[Problem]:
+def calls_on_multi_model_endpoint(model: ModelUnderCheck) -> Iterator[Problem]:
     """No model of a multi-model endpoint calls another model.
 
     SageMaker's front end loads one folder of each archive, the last one in the order of the file system, so
@@ -268,12 +266,13 @@ def calls_on_multi_model_endpoint(context: RepositoryContext) -> Iterator[Proble
     ``pb_utils.load_model`` cannot be called any more as soon as a second archive contains a model of the same
     name, for example the next version of the same archive.
     """
-    for name in sorted(context.loaded & context.calls.keys()):
-        calls = context.calls[name]
-        site = next(iter((*calls.sites.values(), *calls.unknown)), None)
-        called = f'"{calls.models[0]}"' if calls.models else "another model"
-        yield Problem(
-            f'"{name}" calls {called}, which multi-model endpoints do not support',
-            path=context.folders[name].path if site is None else site.path,
-            line=site and site.line,
-        )
+    if model.name not in model.context.loaded:
+        return
+    calls = model.context.calls[model.name]
+    site = next(iter((*calls.sites.values(), *calls.unknown)), None)
+    called = f'"{calls.models[0]}"' if calls.models else "another model"
+    yield Problem(
+        f'"{model.name}" calls {called}, which multi-model endpoints do not support',
+        path=model.folder.path if site is None else site.path,
+        line=site and site.line,
+    )

@@ -8,21 +8,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.facts.images import image_packages
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.fixing.steps import replace_word, unsafe
-from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.packed_environment import ACTIVATE, PackedEnvironment
-from triton_model_check.model_config.python_source import Import
+from triton_model_check.model_config.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.target import SAGEMAKER
 
+if TYPE_CHECKING:
+    from triton_model_check.model_config.packed_environment import PackedEnvironment
+    from triton_model_check.model_config.python_source import Import
+
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
-PARAMETER = "EXECUTION_ENV_PATH"
+PARAMETER = ENVIRONMENT_PARAMETER
 PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
@@ -41,7 +44,7 @@ _DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 #: Registers a rule about the content of the environment of a model.
-environment_rule = partial(rule, scope="python", when=("parameters",), needs_files=True)
+environment_rule = partial(rule, scope="environment", needs_files=True)
 environment_warning = partial(environment_rule, severity=Severity.WARNING)
 
 
@@ -103,6 +106,8 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     The script must be at the root of the archive. It is not if the folder of the environment was packed in
     place of its content.
     """
+    from triton_model_check.model_config.packed_environment import ACTIVATE
+
     found = environment_of(model)
     if found is None or not model.folder.exists(*_parts(model)):
         return
@@ -128,7 +133,7 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f'{message}, got "{found.activate}"', PLACE, hint)
 
 
-@rule("python-environment-relative", "python", when=("parameters",), source=_MANAGER, platforms=SAGEMAKER)
+@rule("python-environment-relative", "environment", source=_MANAGER, platforms=SAGEMAKER)
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
@@ -146,8 +151,7 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @warning(
     "python-environment-elsewhere",
-    "python",
-    when=("parameters",),
+    "environment",
     source=_MANAGER,
     hint=f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/ before its name",
     platforms=SAGEMAKER,

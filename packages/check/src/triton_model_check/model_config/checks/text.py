@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from triton_model_check.model_config.checks.generation.tensorrt_llm import is_part_of_tensorrt_llm
 from triton_model_check.model_config.checks.layout import has_another_name
 from triton_model_check.model_config.fixing.text_fixes import fix_of_fault
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
@@ -43,7 +42,7 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     contains one, ``layout-name-differs`` reports it instead. TensorRT-LLM replaces most of its placeholders
     by defaults; ``tensorrt-llm-placeholder`` reports the others.
     """
-    if ("${" in model.config.name and has_another_name(model)) or is_part_of_tensorrt_llm(model):
+    if ("${" in model.config.name and has_another_name(model)) or model.context.has_tensorrt_llm:
         return
     text = model.folder.config_text or ""
     hit = _PLACEHOLDER.search(text) if "${" in text else None

@@ -16,12 +16,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from constructs_triton_core.findings import Finding
+from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
-from triton_model_check.model_config.rules import RULES
+from triton_model_check.model_config.rules import IGNORE_MARK
 from triton_model_check.model_config.text_spellings import STRING_OR_COMMENT
 
-_MARK = "triton-model-check:"
-_COMMENT = re.compile(rf"#\s*{_MARK}\s*ignore\[(?P<codes>[^\]]*)\](?P<reason>.*)")
+_COMMENT = re.compile(rf"#\s*{IGNORE_MARK}\s*ignore\[(?P<codes>[^\]]*)\](?P<reason>.*)")
 
 # More are not written by people, and each code is compared with the findings.
 _MOST_COMMENTS, _MOST_CODES = 1_000, 100
@@ -53,10 +53,10 @@ def can_be_ignored(code: str) -> bool:
 def comments_of(model: ModelUnderCheck) -> Iterator[IgnoreComment]:
     """Yield the comments of a model's configuration and of its Python files."""
     text = model.folder.config_text or ""
-    if _MARK in text:
+    if IGNORE_MARK in text:
         yield from _read(model.config_place, text, _config_comments(text))
     for source in model.python_sources:
-        if _MARK.encode() in source.content:
+        if IGNORE_MARK.encode() in source.content:
             text = source.content.decode("utf-8", "replace")
             yield from _read(source.path, text, _python_comments(source.content))
 

@@ -14,16 +14,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.findings import Edit, Fix
-from triton_model_check.model_config.locations import FieldPath, Locations, Span
 from triton_model_check.model_config.text import decode
 
 if TYPE_CHECKING:
     from triton_model_check.model_config.folder import ModelFolder
+    from triton_model_check.model_config.locations import FieldPath, Locations, Span
 
 Change = tuple[int, int, str]
 """The characters from an offset to before another one, and what replaces them."""
 
-Step = Callable[[str, Locations, FieldPath], "list[Change] | None"]
+Step = Callable[[str, "Locations", "FieldPath"], "list[Change] | None"]
 """Returns the changes of a text for a problem in a field; none if the text is not as the step needs it."""
 
 _MOST_CHANGES = 100  # a person reads them, and a generated file can need a hundred thousand
@@ -38,6 +38,8 @@ class Remedy(NamedTuple):
 
     def fix(self, folder: ModelFolder, path: str, field: FieldPath) -> Fix | None:
         """Return the edits of a file of a model, or ``None`` if a step is impossible."""
+        from triton_model_check.model_config.locations import Locations
+
         if path == folder.config_path:
             text, locations = folder.config_text, folder.locations or Locations("")
         else:

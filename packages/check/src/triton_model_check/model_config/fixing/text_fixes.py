@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 
 from triton_model_check.model_config.fixing.steps import Remedy, change, remove_statement, safe, unsafe
-from triton_model_check.model_config.locations import Locations
 from triton_model_check.model_config.text import TextFault
 
 _WORD = r"[A-Za-z_]\w*"
@@ -53,6 +52,8 @@ def _fix_by_code(fault: TextFault, text: str, offset: int) -> Remedy | None:
     is_name = before[-1:].isalnum() and "#" not in before[before.rfind("\n") + 1 :]
     if fault.message.endswith('expected ":"') and is_name and _VALUE.match(text, offset):
         return safe(change(len(before), len(before), ":"))
+    from triton_model_check.model_config.locations import Locations
+
     statements = Locations(text).statements_at(offset) if fault.code == "text-field-twice" else []
     for spans in statements[1:]:
         is_same = text[slice(*spans.value)] == text[slice(*statements[0].value)]

@@ -14,8 +14,8 @@ from functools import cached_property
 
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_files.wrong_content import POINTER_BYTES, is_pointer
+from triton_model_check.untrusted.limits import MAX_DEPTH
 
-_MAX_DEPTH = 100
 _CONFIG = (CONFIG_FILE,)
 _Parts = tuple[str, ...]
 
@@ -98,7 +98,7 @@ class PackedFiles:
     def _enters(self, folder: _Parts, seen: set[tuple[int, int]]) -> bool:
         """Whether to look into a folder; through a link only if it is packed, and only once."""
         # A version directory is nearly never left out, and its files are asked for one by one if need be.
-        if len(folder) > _MAX_DEPTH or (not folder[-1].isdigit() and not self._is_packed((*folder, ""))):
+        if len(folder) > MAX_DEPTH or (not folder[-1].isdigit() and not self._is_packed((*folder, ""))):
             return False
         path = os.path.join(self._folder.directory, *folder)
         try:

@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
 from constructs_triton_core.untrusted.regular_files import open_regular
-from triton_model_check.model_repository.members import MAX_DEPTH
+from triton_model_check.untrusted.limits import MAX_DEPTH
 
 
 class FolderState(NamedTuple):

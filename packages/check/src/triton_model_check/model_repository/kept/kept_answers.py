@@ -21,8 +21,8 @@ from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.kept.folder_state import folder_state
 from triton_model_check.model_repository.kept.report_cache import ReportCache
 from triton_model_check.untrusted.elsewhere import limits_exceeded, looked_elsewhere
+from triton_model_check.untrusted.limits import UNPACK_BYTES_VARIABLE
 from triton_model_check.untrusted.rare_collections import rare_collections
-from triton_model_check.untrusted.tar_reader import UNPACK_BYTES_VARIABLE
 
 _BYTECODE = "__pycache__"
 # What answers depend on besides the folder. `onnx` is optional.

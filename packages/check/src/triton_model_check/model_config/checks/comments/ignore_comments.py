@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean
+from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.choosing.comments import UsedComment, can_be_ignored
-from triton_model_check.model_config.rules import RULES, Problem, rule, warning
+from triton_model_check.model_config.rules import Problem, rule, warning
 
 _SOURCE = "a rule of this check; Triton ignores comments"
 _warning = partial(warning, scope="comment", source=_SOURCE)

@@ -109,7 +109,7 @@ def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @warning(
     "python-environment-copies",
-    "repository",
+    "environments",
     source="triton python_backend EnvironmentManager: deletes environments when the server ends; observed "
     "with triton server 2.51",
     hint="use an image of your own with these packages, smaller environments, or a larger volume_size",

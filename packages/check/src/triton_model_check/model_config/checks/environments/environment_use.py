@@ -147,8 +147,7 @@ def _is_usable(tag: str, python: str) -> bool:
 
 @warning(
     "python-environment-pythonpath",
-    "python",
-    when=("parameters",),
+    "environment",
     source="CPython: PYTHONPATH comes before site-packages; triton python_backend: the stub inherits it",
     hint="remove PYTHONPATH from the environment of the container, or acknowledge this if its folders "
     "contain none of the packages",

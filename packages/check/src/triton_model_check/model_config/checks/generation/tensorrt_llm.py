@@ -13,31 +13,23 @@ from typing import Any, NamedTuple
 from constructs_triton_core.bounded_json import parse_bounded_json
 from triton_model_check.model_config.checks.generation.engine_arguments import MODEL_ROOT
 from triton_model_check.model_config.fixing.steps import put, safe
-from triton_model_check.model_config.model_under_check import ModelUnderCheck
+from triton_model_check.model_config.model_under_check import TENSORRT_LLM_PLACEHOLDER, ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _DOCS = "triton tensorrtllm_backend docs/model_config.md"
-_BACKEND_PLACEHOLDER = "${triton_backend}"
 # A parameter that keeps its placeholder gets a default. These have none.
 _REQUIRED_PARAMETERS = ("engine_dir", "gpt_model_path", "tokenizer_dir")
 _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 
 
-def is_part_of_tensorrt_llm(model: ModelUnderCheck) -> bool:
-    """Return whether the repository has a model of TensorRT-LLM, whose templates have defaults."""
-    return not model.context.backends.isdisjoint(("tensorrtllm", _BACKEND_PLACEHOLDER))
-
-
-@rule("tensorrt-llm-placeholder", source=_DOCS)
+@rule("tensorrt-llm-placeholder", "tensorrtllm-template", source=_DOCS)
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend, the engine folder and the tokenizer folder of NVIDIA's templates are filled in.
 
     Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. A placeholder
     outside quotes is a syntax error, ``text-template``.
     """
-    if not is_part_of_tensorrt_llm(model):
-        return
-    if model.config.backend == _BACKEND_PLACEHOLDER:
+    if model.config.backend == TENSORRT_LLM_PLACEHOLDER:
         message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
         yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
     for name in _REQUIRED_PARAMETERS:
