@@ -55,8 +55,8 @@ def test_capture_is_verified_and_sent_again(
     assert main(read) == 0
     assert "X FP32[2]" in capsys.readouterr().out
     assert main(["verify", "adder", record, "--endpoint-url", url]) == 0
-    load = ["load-test", "adder", "--endpoint-url", url, "--requests", requests, "--rates", "20"]
-    assert main([*load, "--step-seconds", "1", "-o", table]) == 0
+    load = ["load-test", "adder", "--endpoint-url", url, "--requests", requests, "--rates", "80"]
+    assert main([*load, "--step-seconds", "1", "--warm-up-seconds", "0", "-o", table]) == 0
 
 
 def test_capture_is_read_from_s3(capsys: pytest.CaptureFixture[str]) -> None:

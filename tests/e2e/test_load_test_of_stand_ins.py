@@ -14,7 +14,8 @@ from constructs_triton_tools.measuring.load_test.target import find_stand_ins
 from constructs_triton_tools.planning import read_measurements
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
-LOAD = ["--input", "features=1,2,3,4:FP32", "--batch", "--rates", "60", "--step-seconds", "1"]
+STEP = ["--rates", "80", "--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms", "9000"]
+LOAD = ["--input", "features=1,2,3,4:FP32", "--batch", *STEP]
 
 
 def test_figures_of_a_stand_in_are_labelled(
@@ -23,7 +24,7 @@ def test_figures_of_a_stand_in_are_labelled(
     """The first line names what ran the model, and so do the JSON and the name of the rows."""
     benchmark = tmp_path / "b.csv"
     url = shared.endpoint_url
-    words = ["load-test", "scorer", "--endpoint-url", url, *LOAD, "--latency-ms", "9000"]
+    words = ["load-test", "scorer", "--endpoint-url", url, *LOAD]
     assert main([*words, "-o", str(benchmark)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("stand-ins run scorer (onnxruntime ")
