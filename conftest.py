@@ -56,6 +56,8 @@ botocore.session.create_loader = _loader_with_shared_cache
 def pytest_collection_finish() -> None:
     """From here on search for garbage, but not in what collection has made."""
     gc.freeze()
+    # A search of everything takes half a second once moto and botocore are loaded, and would run once a test.
+    gc.set_threshold(10_000, 50, 10)
     gc.enable()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton_functions.model_sync.properties import SyncProperties
+from triton_model_check.model_repository import ModelRepository, pack
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 Files = Mapping[str, str]
@@ -189,6 +190,16 @@ class AssemblyBuilder:
         """Add an endpoint of one model."""
         model = self.single_model(f"{logical_id}Model", self.asset(logical_id.lower(), files), environment)
         self.endpoint(logical_id, {"AllTraffic": (model, 1)}, name=name)
+        return self
+
+    def serve_packed(self, repository: ModelRepository, model: str) -> AssemblyBuilder:
+        """Add an endpoint called like the model, which is packed with the models that it needs."""
+        key = f"{model}.tar.gz"
+        pack(repository, repository.closure(model), self.directory, archive_name=f"asset.{key}")
+        self._add_file(model, key)
+        logical_id = model.capitalize()
+        self.single_model(f"{logical_id}Model", key, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": model})
+        self.endpoint(logical_id, {"AllTraffic": (f"{logical_id}Model", 1)}, name=model)
         return self
 
     def template(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -121,13 +122,12 @@ def test_what_is_not_carried_over_has_to_be_accepted(aws: SimulatedAccount, tmp_
     synthesize(app, tmp_path / "assembly")
 
 
-@pytest.mark.parametrize("member", ["../outside", "/absolute", "link"])
-def test_hostile_archive_is_not_unpacked(aws: SimulatedAccount, tmp_path: Path, member: str) -> None:
+def test_hostile_archive_is_not_unpacked(aws: SimulatedAccount, tmp_path: Path) -> None:
     """An archive that would write outside of its folder is an error, and stays in S3 if accepted."""
     hostile = tmp_path / "hostile.tar.gz"
     with tarfile.open(hostile, "w:gz") as archive:
-        found = tarfile.TarInfo(member)
-        found.type, found.linkname = (tarfile.SYMTYPE, "/etc") if member == "link" else (tarfile.REGTYPE, "")
+        found = tarfile.TarInfo("link")
+        found.type, found.linkname = tarfile.SYMTYPE, "/etc"
         archive.addfile(found)
     aws.client("s3").upload_file(str(hostile), BUCKET, KEY)
     serve(aws, DEFAULT)
@@ -180,23 +180,23 @@ def test_what_cannot_be_looked_at_ends_with_two(aws: SimulatedAccount, tmp_path:
     assert not (tmp_path / "app").exists()
 
 
-@pytest.mark.parametrize(
-    ("operation", "code", "permission"),
-    [
-        ("list_tags", DENIED, "sagemaker:ListTags"),
-        ("get_role", "AccessDenied", "iam:GetRole"),
-        ("head_object", "403", "s3:GetObject"),
-        ("describe_scalable_targets", DENIED, "application-autoscaling:DescribeScalableTargets"),
-    ],
+REFUSED = (
+    ("list_tags", DENIED, "sagemaker:ListTags"),
+    ("get_role", "AccessDenied", "iam:GetRole"),
+    ("head_object", "403", "s3:GetObject"),
+    ("describe_scalable_targets", DENIED, "application-autoscaling:DescribeScalableTargets"),
 )
-def test_refused_call_is_named(
-    aws: SimulatedAccount, tmp_path: Path, operation: str, code: str, permission: str
-) -> None:
-    """What the credentials may not read is named in the report, with the permission."""
+
+
+def test_refused_calls_are_named(aws: SimulatedAccount, tmp_path: Path) -> None:
+    """What the credentials may not read is named in the report, with each permission."""
     serve(aws, DEFAULT)
-    with refusing(operation, code):
+    with ExitStack() as stack:
+        for operation, code, _ in REFUSED:
+            stack.enter_context(refusing(operation, code))
         report = (expect_app(aws, tmp_path) / "ADOPT.md").read_text()
-    assert f"{permission}: access denied; add this permission to your role" in report
+    for _, _, permission in REFUSED:
+        assert f"{permission}: access denied; add this permission to your role" in report
 
 
 def test_new_endpoint_is_created_beside_the_old_one(aws: SimulatedAccount, tmp_path: Path) -> None:

@@ -52,14 +52,13 @@ def pipeline(notebook: Notebook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "problem"),
+    ("kind", "problem", "switch"),
     [
-        (serverless, ("serverless-config", "endpoint notebook: is serverless")),
-        (pipeline, ("containers", "model first: is a serial pipeline of 2 containers")),
+        (serverless, ("serverless-config", "endpoint notebook: is serverless"), "take-over"),
+        (pipeline, ("containers", "model first: is a serial pipeline of 2 containers"), "new-endpoint"),
     ],
     ids=["serverless", "pipeline"],
 )
-@pytest.mark.parametrize("switch", ["take-over", "import", "new-endpoint"])
 def test_endpoint_without_construct_cannot_be_accepted(
     aws: SimulatedAccount, tmp_path: Path, kind: Kind, problem: tuple[str, str], switch: str
 ) -> None:
@@ -138,8 +137,11 @@ LOST_KEYS = {
 }
 
 
-@pytest.mark.parametrize("error", LOST_KEYS.values(), ids=LOST_KEYS)
-@pytest.mark.parametrize("mode", ["SingleModel", "MultiModel"])
+@pytest.mark.parametrize(
+    ("error", "mode"),
+    [(LOST_KEYS["disabled key"], "SingleModel"), (LOST_KEYS["deleted key"], "MultiModel")],
+    ids=LOST_KEYS,
+)
 def test_archive_with_a_lost_key_is_one_problem(
     aws: SimulatedAccount, tmp_path: Path, error: tuple[str, str], mode: str
 ) -> None:

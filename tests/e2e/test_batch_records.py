@@ -11,7 +11,6 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
-from local_assembly import AssemblyBuilder, adding_model, below
 from programs import PROJECT
 from triton_server import needs_server
 
@@ -41,19 +40,19 @@ def records(path: Path) -> Iterator[bytes]:
         data = data[8 + size + -size % 4 :]
 
 
-def test_a_job_returns_all_arrays_in_order(program: dict[str, Any], tmp_path: Path) -> None:
+def test_a_job_returns_all_arrays_in_order(
+    shared: LocalEndpoint, program: dict[str, Any], tmp_path: Path
+) -> None:
     """Each of 50 requests of different lengths is answered by its own array, in the order of the file."""
     arrays = [np.arange(1 + number % 8, dtype=np.float32) + number for number in range(50)]
     program["write_records"](str(tmp_path / "in.rec"), ({"X": array} for array in arrays))
-    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(5)), "adder")
-    with LocalEndpoint.from_assembly(builder.write()) as local:
-        runtime = boto3.client("sagemaker-runtime", "us-east-1", endpoint_url=local.endpoint_url)
-        answers = [
-            runtime.invoke_endpoint(
-                EndpointName="adder", Body=body, ContentType=program["INPUT"]["ContentType"]
-            )["Body"].read()
-            for body in records(tmp_path / "in.rec")
-        ]
+    runtime = boto3.client("sagemaker-runtime", "us-east-1", endpoint_url=shared.endpoint_url)
+    answers = [
+        runtime.invoke_endpoint(EndpointName="adder", Body=body, ContentType=program["INPUT"]["ContentType"])[
+            "Body"
+        ].read()
+        for body in records(tmp_path / "in.rec")
+    ]
     found = list(program["read_answers"](b"".join(answers)))
     assert [each.id for each in found] == [str(number) for number in range(50)]
     for answer, array in zip(found, arrays, strict=True):

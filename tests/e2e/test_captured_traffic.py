@@ -9,7 +9,6 @@ from pathlib import Path
 import boto3
 import numpy as np
 import pytest
-from local_assembly import AssemblyBuilder, adding_model, below
 from moto import mock_aws
 from triton_server import needs_server
 
@@ -43,21 +42,21 @@ def capture(endpoint_url: str, values: list[float]) -> str:
     return json.dumps({"captureData": sides, "eventMetadata": event}) + "\n"
 
 
-def test_capture_is_verified_and_sent_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_capture_is_verified_and_sent_again(
+    shared: LocalEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The bodies of the server, in a capture file, are tensors, a recording that passes, and a load."""
-    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(5)), "adder")
     record, requests, table = (str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv"))
-    with LocalEndpoint.from_assembly(builder.write()) as local:
-        url = local.endpoint_url
-        file = tmp_path / KEY
-        file.parent.mkdir(parents=True)
-        file.write_text(capture(url, [1.0]) + capture(url, [1.0, 2.0]))
-        read = ["capture", "read", str(tmp_path / "data-capture"), "--record", record, "--requests", requests]
-        assert main(read) == 0
-        assert "X FP32[2]" in capsys.readouterr().out
-        assert main(["verify", "adder", record, "--endpoint-url", url]) == 0
-        load = ["load-test", "adder", "--endpoint-url", url, "--requests", requests, "--rates", "20"]
-        assert main([*load, "--step-seconds", "2", "-o", table]) == 0
+    url = shared.endpoint_url
+    file = tmp_path / KEY
+    file.parent.mkdir(parents=True)
+    file.write_text(capture(url, [1.0]) + capture(url, [1.0, 2.0]))
+    read = ["capture", "read", str(tmp_path / "data-capture"), "--record", record, "--requests", requests]
+    assert main(read) == 0
+    assert "X FP32[2]" in capsys.readouterr().out
+    assert main(["verify", "adder", record, "--endpoint-url", url]) == 0
+    load = ["load-test", "adder", "--endpoint-url", url, "--requests", requests, "--rates", "80"]
+    assert main([*load, "--step-seconds", "1", "--warm-up-seconds", "0", "-o", table]) == 0
 
 
 def test_capture_is_read_from_s3(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ from constructs_triton_tools.local.server_check import CheckRun, ask_server
 from triton_model_check.model_config import ModelConfig, PythonBackend
 from triton_model_check.model_repository import ModelRepository
 
-pytestmark = [pytest.mark.e2e, needs_server]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("check_server")]
 ARCHIVE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle" / "cases.tar.gz"
 CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
 
@@ -47,9 +46,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
-    """A model that raises is rejected with the server's message; an empty backend replaces TensorRT."""
+    """A model that raises is rejected with the server's message; an empty backend replaces TensorRT.
+
+    The models are links to the user's files, so the server must not write bytecode beside them.
+    """
     folder = tmp_path / f"check{os.getpid()}"
     folder.mkdir()
+    before = sorted(models.rglob("*"))
     answers = CheckRun.prepare(ModelRepository.from_directory(models), folder).ask()
     assert set(answers) == set(CASES)
     assert answers["ok_minimal"] == "loads"
@@ -58,6 +61,7 @@ def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
     assert "weights missing" in answers["bad_py_init_raises"]
     assert answers["bad_warmup_shape"].startswith("rejected: ")
     assert not list(Path("/dev/shm").glob(f"triton_{folder.name}_*"))
+    assert sorted(models.rglob("*")) == before
 
 
 def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
@@ -109,16 +113,6 @@ def test_command_prints_the_answers_of_the_server(
     assert main(["check", str(tmp_path), "--server", "--json"]) == 0
     article = json.loads(capsys.readouterr().out)
     assert article["server"] == {"ok_minimal": "loads"}
-
-
-def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> None:
-    """The models are links to the user's files, so the server must not write bytecode beside them."""
-    for folder in models.rglob("__pycache__"):
-        shutil.rmtree(folder)
-    before = sorted(models.rglob("*"))
-    ask_server(models)
-    assert sorted(models.rglob("*")) == before
-    assert not list(models.rglob("__pycache__"))
 
 
 def test_killed_check_leaves_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +54,18 @@ def test_template_has_the_uses_that_the_constructs_declare(tmp_path: Path, kind:
         assert {keys[each] for each in granted} == {key for data, key in stack.declared() if data != "logs"}
 
 
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Returns the assembly of a queue with these keys, which is synthesized once."""
+    folder = tmp_path_factory.mktemp("queue")
+
+    @cache
+    def assembly(key: str | None, *previous: str) -> Path:
+        return synthesize_queue(folder, key, previous)
+
+    return assembly
+
+
 def problems(old: Path, new: Path) -> dict[str, Finding]:
     """The problems of data of a rehearsal without failures, by endpoint and data."""
     found = rehearse(old, new, failures="none", orders=1)
@@ -60,9 +74,9 @@ def problems(old: Path, new: Path) -> dict[str, Finding]:
     return {each.path.partition(", ")[2]: each for each in found.problems}
 
 
-def test_new_key_of_a_queue_is_an_error(tmp_path: Path) -> None:
+def test_new_key_of_a_queue_is_an_error(queue: Callable[..., Path]) -> None:
     """Waiting requests and responses are lost; what only fails for a part of the update is a warning."""
-    found = problems(synthesize_queue(tmp_path, "Old"), synthesize_queue(tmp_path, "New"))
+    found = problems(queue("Old"), queue("New"))
     errors = {name for name, each in found.items() if each.severity is Severity.ERROR}
     assert errors == {"asynchronous requests", "asynchronous responses"}
     writing = "asynchronous requests of callers"
@@ -73,10 +87,9 @@ def test_new_key_of_a_queue_is_an_error(tmp_path: Path) -> None:
     assert "first with the new key in AsyncInferenceConfig(previous_encryption_keys" in waiting.hint
 
 
-def test_hint_for_a_new_key_leads_to_success(tmp_path: Path) -> None:
+def test_hint_for_a_new_key_leads_to_success(queue: Callable[..., Path]) -> None:
     """Neither its deployments nor each way back has an error, and removing a previous key has warnings."""
-    deployments = [("Old", ()), ("Old", ("New",)), ("New", ("Old",)), ("New", ())]
-    folders = [synthesize_queue(tmp_path, key, previous) for key, previous in deployments]
+    folders = [queue("Old"), queue("Old", "New"), queue("New", "Old"), queue("New")]
     removed = []
     for old, new in [*pairwise(folders), *pairwise(reversed(folders))]:
         found = problems(old, new)
@@ -106,12 +119,11 @@ def test_permission_for_archives_and_captured_data_under_an_old_key(tmp_path: Pa
     assert problems(kept, kept) == problems(removed, kept) == {}
 
 
-def test_removed_key_of_a_queue_needs_the_old_one(tmp_path: Path) -> None:
+def test_removed_key_of_a_queue_needs_the_old_one(queue: Callable[..., Path]) -> None:
     """Without a new key the hint is one deployment with the old key in the list."""
-    old = synthesize_queue(tmp_path, "Old")
-    found = problems(old, synthesize_queue(tmp_path, None))
+    found = problems(queue("Old"), queue(None))
     assert found["asynchronous requests"].hint.startswith("put the old key into AsyncInferenceConfig(")
-    assert problems(old, synthesize_queue(tmp_path, None, ("Old",))) == {}
+    assert problems(queue("Old"), queue(None, "Old")) == {}
 
 
 def test_old_key_leaves_two_stacks_with_one_more_export(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import numpy as np
 import pytest
-from aws_cdk import aws_s3 as s3
-from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive, write_files
+from local_assembly import PYTHON_CONFIG, adding_model, below, write_files
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
@@ -19,7 +18,6 @@ from constructs_triton import (
     TritonEndpoint,
     TritonEnsembleEndpoint,
     TritonModelRepository,
-    TritonMultiModelEndpoint,
 )
 from constructs_triton_client import TritonClient
 from constructs_triton_tools.local import LocalEndpoint
@@ -61,7 +59,7 @@ def calling_model(called: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """Three endpoints: a caller, an ensemble with a step that calls, and a caller of a caller."""
+    """Two endpoints: an ensemble with a step that calls, and a caller of a caller."""
     folder = tmp_path_factory.mktemp("called")
     files = {
         **below("add_one", adding_model(1)),
@@ -75,15 +73,14 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint
     source = ModelSource.from_directory(folder / "models")
     repository = TritonModelRepository(stack, "Models", source=source)
     instance_type = InstanceType.of("ml.c6i.xlarge")
-    for model in ("caller", "outer"):
-        TritonEndpoint(
-            stack,
-            model,
-            model_repository=repository,
-            model=model,
-            instance_type=instance_type,
-            endpoint_name=model,
-        )
+    TritonEndpoint(
+        stack,
+        "outer",
+        model_repository=repository,
+        model="outer",
+        instance_type=instance_type,
+        endpoint_name="outer",
+    )
     TritonEnsembleEndpoint(
         stack,
         "ensemble",
@@ -96,9 +93,9 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint
         yield local
 
 
-@pytest.mark.parametrize(("name", "expected"), [("caller", 21.0), ("ensemble", 21.0), ("outer", 201.0)])
+@pytest.mark.parametrize(("name", "expected"), [("ensemble", 21.0), ("outer", 201.0)])
 def test_called_models_answer(endpoint: LocalEndpoint, name: str, expected: float) -> None:
-    """The called model is in the archive and loaded, for a caller, an ensemble and two levels."""
+    """The called model is in the archive and loaded, for an ensemble and two levels."""
     client = TritonClient.for_endpoint(name, endpoint_url=endpoint.endpoint_url)
     assert client.infer({"X": np.array([2.0], np.float32)})["Y"].tolist() == [expected]
 
@@ -116,28 +113,3 @@ def test_sample_product_answers(tmp_path: Path) -> None:
         features = np.array([[0.1, 0, 2, 0], [0.1, 0, 0, 2], [0.1, 0, 3, 1]], dtype=np.float32)
         decisions = moderation.infer({"features": features})["decision"].ravel().tolist()
         assert decisions == [b"publish", b"review", b"publish"]
-
-
-def test_archives_of_other_programs_are_served_from_a_folder(tmp_path: Path) -> None:
-    """A folder in place of S3 contains what a training job puts under the prefix."""
-    app = cdk.App(outdir=str(tmp_path / "cdk.out"), builtin_cloud_formation_validation=False)
-    stack = cdk.Stack(app, "Trained")
-    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "trained")
-    repository = TritonModelRepository(
-        stack, "Models", source=ModelSource.from_archive_prefix(bucket, "team/models/")
-    )
-    TritonMultiModelEndpoint(
-        stack,
-        "Many",
-        model_repository=repository,
-        instance_type=InstanceType.of("ml.c6i.xlarge"),
-        endpoint_name="many",
-    )
-    archive = tmp_path / "s3/trained/team/models/three.tar.gz"
-    archive.parent.mkdir(parents=True)
-    write_archive(archive, below("three", adding_model(3)))
-    assembly = Path(app.synth().directory)
-    with LocalEndpoint.from_assembly(assembly, bucket_folder=tmp_path / "s3") as local:
-        client = TritonClient.for_endpoint("many", endpoint_url=local.endpoint_url)
-        result = client.infer({"X": np.array([1.0], np.float32)}, TargetModel="three.tar.gz")
-        assert result["Y"].tolist() == [4.0]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from local_assembly import AssemblyBuilder
 from triton_server import needs_server
 
 from constructs_triton.cli import main
 from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
@@ -26,9 +29,11 @@ VALUES = {
 }
 
 
-def test_an_ensemble_of_first_models_answers(tmp_path: Path) -> None:
-    """Zeros of every data type pass through an ensemble that maps names, in batches."""
-    repository = ["-o", str(tmp_path / "models")]
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command writes: two models and their ensemble, and a plain one."""
+    folder = tmp_path_factory.mktemp("new") / "models"
+    repository = ["-o", str(folder)]
     python = ["model", "new", "--backend", "python"]
     inputs = [word for name in VALUES for word in ("--input", f"in.{name}:{name}:1")]
     outputs = [word for name in VALUES for word in ("--output", f"out.{name}:{name}:2,-1")]
@@ -37,9 +42,26 @@ def test_an_ensemble_of_first_models_answers(tmp_path: Path) -> None:
     assert main([*python, "last", *last, *repository, "--max-batch-size", "4"]) == 0
     steps = ["--step", "first", "--step", "last:x=out.FP32"]
     assert main(["model", "new", "--backend", "ensemble", "both", *steps, *repository]) == 0
-    with LocalEndpoint.from_repository(tmp_path / "models", model="both", endpoint="both") as local:
-        client = TritonClient.for_endpoint("both", endpoint_url=local.endpoint_url)
-        found = client.infer({f"in.{name}": values for name, values in VALUES.items()})
+    plain = ["--input", "text:BYTES:1", "--input", "n:INT32:1", "--output", "score:FP32:1"]
+    assert main([*python, "plain", *plain, *repository]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(models: Path) -> Iterator[LocalEndpoint]:
+    """An endpoint of the ensemble, and one of the plain model."""
+    repository = ModelRepository.from_directory(models)
+    builder = AssemblyBuilder(models.parent / "cdk.out")
+    for name in ("both", "plain"):
+        builder.serve_packed(repository, name)
+    with LocalEndpoint.from_assembly(builder.write()) as local:
+        yield local
+
+
+def test_an_ensemble_of_first_models_answers(local: LocalEndpoint) -> None:
+    """Zeros of every data type pass through an ensemble that maps names, in batches."""
+    client = TritonClient.for_endpoint("both", endpoint_url=local.endpoint_url)
+    found = client.infer({f"in.{name}": values for name, values in VALUES.items()})
     np.testing.assert_array_equal(found["y"], np.zeros((2, 3), "i8"))
     for name, values in VALUES.items():
         if name != "FP32":  # the second model reads it
@@ -65,24 +87,17 @@ def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
 
 
 def test_invoke_names_the_tensors_of_the_repository(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    local: LocalEndpoint, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where the server names only the wrong tensor, the command adds the right ones, if it has the model."""
-    models = tmp_path / "models"
-    new = ["model", "new", "--backend", "python", "plain", "-o", str(models)]
-    assert main([*new, "--input", "text:BYTES:1", "--input", "n:INT32:1", "--output", "score:FP32:1"]) == 0
     text, n, other = (("--input", value) for value in ("text=a:BYTES", "n=1:INT32", "txet=a:BYTES"))
-    with LocalEndpoint.from_repository(models, endpoint="plain") as local:
-        invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
-        for request, expected in (
-            ((*other, *n), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
-            (
-                (*text, *n, *other),
-                'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?',
-            ),
-            ((*text, *n, "--output", "s"), 'no output "s"; its outputs in {} are "score"; use one of them'),
-        ):
-            assert main([*invoke, *request]) == 1
-            assert expected.format(models / "plain") in capsys.readouterr().err
-        assert main([*invoke, *other, *n, "--repository", str(tmp_path)]) == 1
-        assert "unexpected inference input 'txet' for model 'plain'" in capsys.readouterr().err
+    invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
+    for request, expected in (
+        ((*other, *n), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
+        ((*text, *n, *other), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
+        ((*text, *n, "--output", "s"), 'no output "s"; its outputs in {} are "score"; use one of them'),
+    ):
+        assert main([*invoke, *request]) == 1
+        assert expected.format(models / "plain") in capsys.readouterr().err
+    assert main([*invoke, *other, *n, "--repository", str(tmp_path)]) == 1
+    assert "unexpected inference input 'txet' for model 'plain'" in capsys.readouterr().err

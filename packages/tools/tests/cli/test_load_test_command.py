@@ -41,11 +41,11 @@ def test_fixed_rates_are_measured_and_written(
 ) -> None:
     """A row for each rate, a CSV file that plan reads, and a figure."""
     files = ("-o", str(tmp_path / "b.csv"), "--plot", str(tmp_path / "b.svg"))
-    words = ("digits", "--endpoint-url", server.url, *INPUT, *SHORT, "--rates", "40", "60", *files)
+    words = ("digits", "--endpoint-url", server.url, *INPUT, *SHORT, "--rates", "80", "100", *files)
     assert run(*words) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["rate/s", "good/s", "p50", "ms", "p95", "ms", "p99", "ms", "result"]
-    assert [line.split()[0] for line in out[1:3]] == ["40.0", "60.0"]
+    assert [line.split()[0] for line in out[1:3]] == ["80.0", "100.0"]
     assert out[3].startswith("highest rate held: at least ")
     assert out[3].endswith("because no higher load was tried; add a higher rate to --rates")
     assert "digits holds at least" in (tmp_path / "b.svg").read_text()
@@ -57,10 +57,10 @@ def test_fixed_rates_are_measured_and_written(
 
 def test_search_prints_one_json_object(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The best step is the confirmed one, three times as long; the maximum ended the search."""
-    words = (server.url, *INPUT, *SHORT, "--from", "40", "--to", "80", "--json")
+    words = (server.url, *INPUT, *SHORT, "--from", "80", "--to", "160", "--json")
     assert run(*words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [step["rate"] for step in answer["steps"]] == [40, 80, 80]
+    assert [step["rate"] for step in answer["steps"]] == [80, 160, 160]
     assert (answer["best"]["seconds"], answer["best"]["is_lower_bound"]) == (3, True)
 
 
@@ -68,7 +68,7 @@ def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_pat
     """One request goes to each target model first, however many lines it has."""
     lines = [{"body": {"id": str(n)}, "target_model": f"{n % 2}.tar.gz"} for n in range(6)]
     (tmp_path / "mix.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    run(server.url, "--requests", str(tmp_path / "mix.jsonl"), *SHORT, "--rates", "40")
+    run(server.url, "--requests", str(tmp_path / "mix.jsonl"), *SHORT, "--rates", "80")
     first = [path for path, _, _ in server.received[:2]]
     assert sorted(first) == ["/models/0.tar.gz/invoke", "/models/1.tar.gz/invoke"]
     assert 55 <= len(server.received) <= 110
@@ -92,18 +92,18 @@ def test_few_requests_are_a_doubt(server: NullServer, capsys: pytest.CaptureFixt
 def test_a_disturbed_rate_is_said(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """A rate that is not held once, and is held with a higher one afterwards, is named and does not count."""
     server.status = lambda number: 503 if number == 20 else 200
-    assert run(server.url, *INPUT, *SHORT, "--rates", "50", "50", "60", "60") == 0
+    assert run(server.url, *INPUT, *SHORT, "--rates", "80", "80", "100", "100") == 0
     out = capsys.readouterr().out.splitlines()
     assert "not held: 1 errors" in out[1]
     assert out[-1] == (
-        "not held at first, but held later or at higher rates: 50.0 per second; something disturbed "
+        "not held at first, but held later or at higher rates: 80.0 per second; something disturbed "
         "the endpoint or this machine"
     )
 
 
 def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> None:
     """Each request names the variant, and so do the rows."""
-    words = ("--target-variant", "Blue", *INPUT, *SHORT, "--rates", "60", "-o", str(tmp_path / "b.csv"))
+    words = ("--target-variant", "Blue", *INPUT, *SHORT, "--rates", "80", "-o", str(tmp_path / "b.csv"))
     assert run("digits", "--endpoint-url", server.url, *words) == 0
     assert {headers["X-Amzn-SageMaker-Target-Variant"] for _, headers, _ in server.received} == {"Blue"}
     assert read_measurements(tmp_path / "b.csv")[0].configuration == "digits/Blue"
@@ -112,7 +112,7 @@ def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> No
 def test_errors_are_shown_and_nothing_is_held(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The first request of the trial is answered, and those of the test are not: exit code 1."""
     server.status = lambda number: 200 if number == 1 else 503
-    assert run(server.url, *INPUT, *SHORT, "--rates", "40") == 1
+    assert run(server.url, *INPUT, *SHORT, "--rates", "80") == 1
     out = capsys.readouterr().out
     assert "not held:" in out
     assert "x 503: 503" in out
@@ -136,12 +136,12 @@ def test_interrupted_test_writes_what_it_has(
     measure = StepRunner.measure
 
     def interrupted(self: StepRunner, rate: float, settings: Any) -> Any:
-        if rate > 40:
+        if rate > 80:
             raise KeyboardInterrupt
         return measure(self, rate, settings)
 
     monkeypatch.setattr(StepRunner, "measure", interrupted)
-    words = (server.url, *INPUT, *SHORT, "--rates", "40", "50", "-o", str(tmp_path / "b.csv"))
+    words = (server.url, *INPUT, *SHORT, "--rates", "80", "90", "-o", str(tmp_path / "b.csv"))
     assert run(*words) == 130
     assert len(read_measurements(tmp_path / "b.csv")) == 1
     assert "interrupted: the steps above were measured" in capsys.readouterr().out

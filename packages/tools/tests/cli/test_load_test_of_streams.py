@@ -89,13 +89,13 @@ def test_plan_of_a_measured_file(
 
 def test_rates_are_measured_and_searched(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """With rates the row has streams per second; a search of concurrency uses whole numbers."""
-    assert run(server.url, *INPUTS, *SHORT, "--rates", "50", "--json") == 0
+    assert run(server.url, *INPUTS, *SHORT, "--rates", "80", "--json") == 0
     (step,) = json.loads(capsys.readouterr().out)["steps"]
-    assert (step["rate"], step["unit"], step["errors"]) == (50, "tokens", 0)
+    assert (step["rate"], step["unit"], step["errors"]) == (80, "tokens", 0)
     assert "concurrency" in step
     run(server.url, *INPUTS, *SHORT, "--concurrency", "--to", "2.5", "--step-requests", "4", "--json")
     assert [each["concurrency"] for each in json.loads(capsys.readouterr().out)["steps"]] == [1, 2, 2]
-    assert run(server.url, *INPUTS, *SHORT, "--rates", "50") == 0
+    assert run(server.url, *INPUTS, *SHORT, "--rates", "80") == 0
     assert "highest rate held: at least " in capsys.readouterr().out
 
 

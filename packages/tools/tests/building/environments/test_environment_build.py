@@ -196,6 +196,7 @@ def test_what_cannot_be_reached_or_written(
 ) -> None:
     """The message keeps uv's reason and says what to set, or names the variable of the cache's folder."""
     requirements = (project / "requirements.txt").read_text()
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")  # uv would wait twelve seconds for the address
     (project / "requirements.txt").write_text("--index-url http://127.0.0.1:9/simple\npure\n")
     with pytest.raises(InvalidValueError, match=r"127\.0\.0\.1:9.*connect to the network, or set --index"):
         build_in(project)

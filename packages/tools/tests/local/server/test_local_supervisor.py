@@ -26,6 +26,30 @@ server = socket.socket()
 server.bind(("0.0.0.0", 8080))
 sys.exit(server.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) != socket.AF_UNIX)
 """
+#: Ends its model when it is told to, and writes ``late`` some time after the model has ended.
+SERVER = """
+import signal, subprocess, sys, time
+model = subprocess.Popen([sys.executable, "-I", "-c", sys.argv[1]], stdout=subprocess.PIPE)
+def stop(*_):
+    model.terminate()
+    model.wait()
+    time.sleep(float(sys.argv[2]))
+    open("late", "w").close()
+    sys.exit()
+model.stdout.readline()
+signal.signal(signal.SIGTERM, stop)
+open("ready", "w").close()
+signal.pause()
+"""
+MODEL = """
+import signal
+def finalize(*_):
+    open("finalized", "w").close()
+    raise SystemExit
+signal.signal(signal.SIGTERM, finalize)
+print(flush=True)
+signal.pause()
+"""
 
 
 def start_request(folder: Path, *argv: str, mounted_models: Path | None = None) -> dict[str, Any]:
@@ -115,3 +139,22 @@ async def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
         process.stdin.close()
         await process.wait()
     assert (own.exists(), run.exists()) == (False, is_stopped)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "further", "found"),
+    [("4", (), {"finalized"}), ("0.2", ("--trace-config=triton,file=trace.json",), {"finalized", "late"})],
+)
+@in_loop
+async def test_server_is_not_waited_for_after_its_models(
+    tmp_path: Path, seconds: str, further: tuple[str, ...], found: set[str]
+) -> None:
+    """Models finalize; a server that then has nothing to do is killed, and one that writes traces is not."""
+    supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}")
+    argv = [sys.executable, "-I", "-c", SERVER, MODEL, seconds, *further]
+    await supervisor.send(start_request(tmp_path, *argv))
+    async with asyncio.timeout(60):
+        while not (tmp_path / "ready").exists():
+            await asyncio.sleep(0.01)
+    await supervisor.close()
+    assert {path.name for path in tmp_path.iterdir()} & {"finalized", "late"} == found

@@ -25,7 +25,7 @@ from constructs_triton_tools.measuring.tuning.racing import (
 SPACE = SearchSpace(2, 64, delays_microseconds=(3000, 7500, 15_000))
 THREADS = replace(SPACE, most_batch=1, parameters=(("threads", ("1", "2")),))
 PLAIN, TWO_THREADS = ModelSettings(), ModelSettings(parameters=(("threads", "2"),))
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def run(
@@ -50,13 +50,17 @@ CASES = {
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", CASES)
 def test_search_finds_a_configuration_within_a_tenth_of_the_optimum(name: str, seed: int) -> None:
-    """On each model and with each seed, the winner's true rate is within 10 percent of the optimum's."""
+    """On each model and with each seed, the winner's true rate is within 10 percent of the optimum's.
+
+    The plan announces at least as many candidates as were tried.
+    """
     costs, space, present, optimum = CASES[name]
     models = SimulatedModels(costs, seed)
     race = run(models, {"m": space}, Candidate.of(m=present))
     truth = models.capacity(race.best)
     assert truth >= 0.9 * models.capacity(Candidate.of(m=optimum)), race.trials
     assert models.seconds < 8 * 60
+    assert len(race.trials) <= count_candidates(race.present, {"m": space})
 
 
 def test_search_finds_the_slow_step_of_an_ensemble() -> None:
@@ -120,14 +124,6 @@ def test_present_configuration_without_a_rate_can_be_beaten() -> None:
     race = run(SimulatedModels({"m": slow_alone}), {"m": SPACE}, Candidate.of(m=PLAIN))
     assert race.trials[race.present].rate == 0
     assert race.best["m"].instances == 2
-
-
-def test_count_bounds_the_candidates() -> None:
-    """The count that the plan announces is at least the number of candidates that were tried."""
-    for costs, space, settings, _ in CASES.values():
-        present = Candidate.of(m=settings)
-        race = run(SimulatedModels(costs), {"m": space}, present)
-        assert len(race.trials) <= count_candidates(present, {"m": space})
 
 
 def test_step_keeps_the_batches_of_its_ensemble() -> None:

@@ -12,7 +12,10 @@ from constructs_triton_tools.operations.diagnosis import diagnose_log, format_di
 from triton_model_check.facts.images import version_of_image
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
-_STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
+#: Without ``^`` a search would begin again at each character of a line, and a server's lines are long.
+_STUB_CANNOT_START = re.compile(
+    r"^.*(?:error while loading shared libraries|cannot open shared object file).*", re.MULTILINE
+)
 _END_BYTES = 2**20
 _MISSING_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")

@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from constructs_triton_tools.local.server.private_address import PrivateAddress
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How long ended child processes may take to disappear.
 _REAP_SECONDS = 5.0
+_STOP_INTERVAL_SECONDS = 0.02
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -67,7 +68,7 @@ def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
     finally:
         if address is not None:
             address.close()
-        _stop(server, request["grace_seconds"])
+        _stop(server, request)
         _clear_shared_memory(shm_prefix)
     if ended:
         _send_event({"ended": server.returncode})
@@ -147,11 +148,15 @@ def _wait_for_end(pid: int, address: PrivateAddress | None) -> bool:
         os.close(descriptor)
 
 
-def _stop(server: Child[bytes], grace_seconds: float) -> None:
-    if server.poll() is None and grace_seconds:
+def _stop(server: Child[bytes], request: dict[str, Any]) -> None:
+    if server.poll() is None and request["grace_seconds"]:
+        runs_models = bool(_children(server.pid)) and not _writes_traces(request["argv"])
         server.terminate()
-        with contextlib.suppress(TimeoutError):
-            server.wait(grace_seconds)
+        deadline = time.monotonic() + request["grace_seconds"]
+        while server.poll() is None and time.monotonic() < deadline:
+            if runs_models and not _children(server.pid):
+                break  # all models have finalized; the server would only notice within the next second
+            time.sleep(_STOP_INTERVAL_SECONDS)
     _kill_group(server.pid)
     server.wait()
     _reap_orphans()
@@ -166,7 +171,7 @@ def _reap_orphans() -> None:
     """End every child process, including those that left the server's process group."""
     deadline = time.monotonic() + _REAP_SECONDS
     while time.monotonic() < deadline:
-        for pid in _children():
+        for pid in _children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -177,9 +182,18 @@ def _reap_orphans() -> None:
             time.sleep(0.01)
 
 
-def _children() -> list[int]:
-    listing = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
-    return [int(pid) for pid in listing.split()]
+def _children(process: int) -> list[int]:
+    """Return the child processes of all threads of a process; none if it has ended."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{process}/task").glob("*"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            found += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return found
+
+
+def _writes_traces(argv: Sequence[str]) -> bool:
+    """Whether the server writes a file when it ends, after its models."""
+    return any(word.startswith("--trace-") for word in argv)
 
 
 def _clear_shared_memory(prefix: str) -> None:
