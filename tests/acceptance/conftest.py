@@ -17,6 +17,9 @@ from deploy_twice import NOT_DEPLOYED, project_apps, synthesize_apps
 from installed_wheels import build
 from programs import PROJECT
 
+# The CDK's validation takes two thirds of a synth; `make test` validates app.py and the examples.
+os.environ["CDK_VALIDATION"] = "false"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that none of them runs alone at the end."""
