@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seeded_runs import assemblies, case_of, replay_command, run_in_processes, run_seeds
 
-BUDGET_MINUTES = 10
+BUDGET_MINUTES = 4
 
 #: Each example once, the guard and the keys half of the others; `seeded_runs.py` takes more.
 SEEDS = range(50)
