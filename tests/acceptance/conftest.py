@@ -1,14 +1,24 @@
-"""What all slow tests have in common: their order, their budgets, and the distributions that they install."""
+"""What all slow tests have in common: their order, their budgets, and what several files need.
+
+Synthesizing all examples and building the distributions takes long, so one worker does it for all.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from deploy_twice import NOT_DEPLOYED, project_apps, synthesize_apps
 from installed_wheels import build
+from programs import PROJECT
+
+# The CDK's validation takes two thirds of a synth; `make test` validates app.py and the examples.
+os.environ["CDK_VALIDATION"] = "false"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,9 +47,33 @@ def budget(request: pytest.FixtureRequest) -> Iterator[None]:
         )
 
 
+def _shared(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], object]) -> Path:
+    """Return a folder that the first worker fills; the others wait until it has."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with folder.with_suffix(".lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if not lock.read():
+            folder.mkdir()
+            fill(folder)
+            lock.write("filled")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source distributions, and the wheels that are built from them as for a release."""
-    folder = tmp_path_factory.mktemp("dist")
-    build(folder)
-    return folder
+    return _shared(tmp_path_factory, "dist", build)
+
+
+@pytest.fixture(scope="session")
+def example_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All deployable apps of the project, synthesized ``before`` and ``after`` a change of every model."""
+    return _shared(tmp_path_factory, "example_apps", _synthesize_twice)
+
+
+def _synthesize_twice(folder: Path) -> None:
+    names = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
+    synthesize_apps(folder / "before", names)
+    synthesize_apps(folder / "after", names, changes_models=True)

@@ -15,7 +15,7 @@ from cdk_rehearse import SimulatedAccount
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
-BUDGET_MINUTES = 6
+BUDGET_MINUTES = 4
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,10 @@ from triton_server import needs_server
 from tuned_models import write_model
 
 from constructs_triton_tools.measuring.tuning import compare_repositories
-from constructs_triton_tools.measuring.tuning.comparison import Comparison, ComparisonVerdict
+from constructs_triton_tools.measuring.tuning.comparison import ComparisonVerdict
 
-BUDGET_MINUTES = 3
+BUDGET_MINUTES = 2
 pytestmark = [needs_server, pytest.mark.xdist_group("tune")]
-#: A comparison of equals is wrong in one case of twenty, by the confidence of its interval.
-ATTEMPTS = 2
 
 
 @pytest.fixture
@@ -24,23 +22,9 @@ def one(tmp_path: Path) -> Path:
     return tmp_path / "one"
 
 
-def compare(first: Path, second: Path, *, rounds: int, seed: int = 0) -> Comparison:
-    return compare_repositories(first, second, latency_ms=60, rounds=rounds, step_seconds=1, seed=seed)
-
-
 def test_second_instance_is_faster(one: Path, tmp_path: Path) -> None:
     """A configuration with two instances, which use both slots, holds about twice the rate."""
     write_model(tmp_path / "two", "short slots", instances=2)
-    found = compare(one, tmp_path / "two", rounds=3)
+    found = compare_repositories(one, tmp_path / "two", latency_ms=60, rounds=3, step_seconds=1)
     assert found.verdict is ComparisonVerdict.FASTER, found
     assert 1.4 < found.ratio < 2.9
-
-
-def test_configuration_is_not_distinguishable_from_itself(one: Path) -> None:
-    """A configuration that is compared with itself is neither faster nor slower, and holds the same rate."""
-    for seed in range(ATTEMPTS):
-        found = compare(one, one, rounds=2, seed=seed)
-        if found.verdict is ComparisonVerdict.NOT_DISTINGUISHABLE:
-            break
-    assert found.verdict is ComparisonVerdict.NOT_DISTINGUISHABLE, found
-    assert 0.6 < found.ratio < 1.7

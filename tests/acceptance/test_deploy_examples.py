@@ -13,7 +13,6 @@ from deploy_twice import (
     live_through_deployments,
     project_apps,
     put_what_exists_before,
-    synthesize_apps,
 )
 from programs import PROJECT
 
@@ -31,9 +30,9 @@ CASES = sorted((where, name) for name in APPS for where in BOUND.get(name, [ANYW
 
 
 @pytest.fixture(scope="module")
-def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def assemblies(example_apps: Path) -> Path:
     """Every app, synthesized."""
-    return synthesize_apps(tmp_path_factory.mktemp("apps"), APPS)
+    return example_apps / "before" / "assemblies"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from browser_page import browsing, needs_browser, opened_page, serious_findings
 from documentation.links import dead_links
 from playwright.sync_api import Browser
 
-BUDGET_MINUTES = 6
+BUDGET_MINUTES = 5
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: A page of each kind.

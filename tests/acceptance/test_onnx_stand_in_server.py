@@ -1,4 +1,8 @@
-"""Every ONNX case that can share a server, on the bundled server with the stand-in."""
+"""ONNX cases that can share a server, on the bundled server with the stand-in.
+
+Those that the server's core decides, and each fourth of the others: ``test_onnx_stand_in.py`` of the tools
+calls the stand-in with all of them. Each model has a process, which takes a second to start.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from backports import tarfile
+from core_verdicts import REJECTED_BY_THE_CORE
 from triton_server import needs_server
 
 from constructs_triton_tools.local.server_check import ask_server
 
-BUDGET_MINUTES = 4
+BUDGET_MINUTES = 2
 pytestmark = needs_server
 
 ORACLE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle_onnx"
@@ -39,13 +44,14 @@ def test_the_server_has_the_verdicts_of_the_real_backend(tmp_path: Path) -> None
         archive.extractall(tmp_path / "cases", filter="data")
     repository = tmp_path / "models"
     repository.mkdir()
-    for name, case in VERDICTS.items():
+    for name in sorted({*REJECTED_BY_THE_CORE, *OTHERWISE, *list(VERDICTS)[::4]}):
+        case = VERDICTS[name]
         model = tmp_path / "cases" / name / "m"
         is_alone = [each.name for each in model.parent.iterdir()] == ["m"]
         if case["mode"] == "sme" and "env" not in case and is_alone and _has_no_name(model):
             model.rename(repository / name)
     answers = ask_server(repository)
-    assert len(answers) > 120
+    assert len(answers) > 50
     verdicts = {name: answer.partition(":")[0].partition(" ")[0] for name, answer in answers.items()}
     expected = {name: VERDICTS[name]["verdict"] for name in answers}
     different = {name for name in answers if verdicts[name] != expected[name] != "unverifiable"}

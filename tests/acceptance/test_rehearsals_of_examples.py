@@ -59,11 +59,9 @@ _CHANGE = re.compile(r"^\[[-+~]\] \S+::\S+ (.*)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def versions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def versions(example_apps: Path) -> tuple[Path, Path]:
     """The folders of all apps, before and after a change of every model."""
-    folder = tmp_path_factory.mktemp("rehearsals")
-    before = synthesize_apps(folder / "before", APPS)
-    return before, synthesize_apps(folder / "after", APPS, changes_models=True)
+    return example_apps / "before" / "assemblies", example_apps / "after" / "assemblies"
 
 
 @pytest.fixture(scope="module")

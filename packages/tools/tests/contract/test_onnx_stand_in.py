@@ -1,7 +1,7 @@
 """The stand-in for ONNX models and the real backend: verdict and completed configuration of each case.
 
 The stand-in is called as the Python backend calls it, with the configuration that the server's core passes.
-`tests/acceptance/test_onnx_stand_in_server.py` asks the server itself.
+`tests/acceptance/test_onnx_stand_in_server.py` asks the server itself about some of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import fake_backend
 import pytest
+from core_verdicts import REJECTED_BY_THE_CORE
 from google.protobuf import json_format
 
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
@@ -26,31 +27,6 @@ ORACLE = Path(__file__).parents[3] / "check" / "tests" / "contract" / "oracle_on
 VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
 DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "unverifiable")
 
-REJECTED_BY_THE_CORE = frozenset(
-    {
-        "bad_auto_disabled_none",
-        "bad_auto_empty_dim",
-        "bad_auto_hidden_dir",
-        "bad_default_model_filename_only",
-        "bad_ens_step_auto_dtype",
-        "bad_ens_step_auto_name",
-        "bad_ens_step_auto_output",
-        "bad_gpus",
-        "bad_kind_gpu_auto",
-        "bad_mme_no_config_at_root",
-        "bad_onnx_at_root",
-        "bad_platform_tensorrt_onnx_file",
-        "bad_preferred",
-        "bad_scalar_reshape_mbs0",
-        "bad_string_bytes",
-        "bad_warmup_batch_of_two",
-        "bad_warmup_dims",
-        "bad_warmup_input_missing",
-        "odd_auto_batch_input",
-        "odd_platform_other_backend_onnx",
-    }
-)
-"""The server rejects these before or after the backend, with the stand-in too."""
 NEWER_RUNTIME = frozenset({"bad_opset_22", "bad_opset_23_auto"})
 """ONNX Runtime 1.19 does not know these operator sets; the installed one does."""
 OPTION = "ok_auto_default_mbs_16"

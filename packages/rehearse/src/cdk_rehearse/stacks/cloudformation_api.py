@@ -65,8 +65,7 @@ class CloudFormationApi:
         return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
 
     def _GetTemplateSummary(self, request: _Request) -> _Answer:  # noqa: N802
-        template = self._template(request)
-        return {"Parameters": [], "ResourceIdentifierSummaries": identifiers(template)}
+        return {"Parameters": [], "ResourceIdentifierSummaries": identifiers(self._template(request))}
 
     def _DescribeStackEvents(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
@@ -228,6 +227,7 @@ class CloudFormationApi:
         thread = threading.Thread(target=operation, daemon=True)
         self._operations.append(thread)
         thread.start()
+        thread.join(10)  # the CDK's command line asks again only after five seconds
 
 
 def _is_meant(change_set: ChangeSet, request: _Request) -> bool:
