@@ -116,14 +116,23 @@ def project_of(folder: Path) -> dict[str, Any]:
     return content["project"]
 
 
-def imported_names(path: Path) -> Iterator[str]:
-    """Yield what a module imports by absolute names, also in functions and for type checkers."""
-    for node in ast.walk(ast.parse(path.read_text())):
+@cache
+def imports(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Return all imports of a module, also in functions. Only they are kept, because trees are large."""
+    tree = ast.walk(ast.parse(path.read_text()))
+    return tuple(node for node in tree if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+@cache
+def imported_names(path: Path) -> frozenset[str]:
+    """Return what a module imports by absolute names, also in functions and for type checkers."""
+    names: set[str] = set()
+    for node in imports(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names |= {alias.name for alias in node.names}
+        elif node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
 
 
 def lazy_names(stub: Path, package: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
-"""Describes models as `check` does, and prints the result of each as JSON.
+"""Describes models as `check` does for each of several images, and prints the result of each as JSON.
 
-The packages after the folder are hidden: neither ONNX Runtime nor, in one pass, ``onnx`` can be imported.
+The packages after the folder and the images are hidden: neither ONNX Runtime nor, in one pass, ``onnx`` can
+be imported.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ class _Visible(PathFinder):
         return None if name.partition(".")[0] in cls.hidden else super().find_spec(name, path, target)
 
 
-def main(folder: Path, image_version: str, hidden: frozenset[str]) -> None:
-    """Describe the model in each folder."""
+def main(folder: Path, image_versions: list[str], hidden: frozenset[str]) -> None:
+    """Describe the model in each folder for each image."""
     _Visible.hidden = hidden
     sys.meta_path[:] = [_Visible if each is PathFinder else each for each in sys.meta_path]
     from triton_model_check.model_files import describe  # noqa: PLC0415 - after the packages are hidden
 
+    print(json.dumps({image: _described(folder, image, describe) for image in image_versions}))
+
+
+def _described(folder: Path, image_version: str, describe: Any) -> dict[str, Any]:
     found = {}
     for path in sorted(folder.glob("*/model.onnx")):
         model = describe(path, image_version, on_cpu=True)
@@ -36,8 +41,8 @@ def main(folder: Path, image_version: str, hidden: frozenset[str]) -> None:
         faults = [[fault.code, fault.message] for fault in model.faults]
         shapes = {"faults": faults, "outputs": outputs, "not_checked": model.not_checked}
         found[path.parent.name] = {**shapes, "is_inferred": model.has_inferred_shapes}
-    print(json.dumps(found))
+    return found
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], frozenset(sys.argv[3:]))
+    main(Path(sys.argv[1]), sys.argv[2].split(","), frozenset(sys.argv[3:]))

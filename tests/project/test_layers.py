@@ -158,6 +158,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: One process reads the imports of all modules for these tests and those of the packages.
+pytestmark = pytest.mark.xdist_group("imports")
+
+
 def _folder(name: str) -> Path:
     package, *inner = name.split(".")
     return PACKAGES[package].root.joinpath(*inner)

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.version import Version
-from workspace import PACKAGES, PROJECT, imported_names, project_of
+from workspace import PACKAGES, PROJECT, imported_names, imports, project_of
 
 from constructs_triton_core import OWN_PACKAGES
 
@@ -26,6 +27,9 @@ TOP_FLOOR = ("testing", "cli")
 DISTRIBUTIONS = {"constructs_triton_tools": "constructs-triton"}
 #: Functions that import a package which only they need; their errors name the extra.
 LATE = ("cdk/options/recorded_responses.py", "cdk/scaling/simulated_scaling.py")
+
+#: One process reads the imports of all modules for these tests and those of the layers.
+pytestmark = pytest.mark.xdist_group("imports")
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -188,13 +192,14 @@ def _imports_of_others() -> Iterator[tuple[Path, str, str]]:
     """Yield each module and name that a package imports from another one, with the importing file."""
     for package in PACKAGES.values():
         for path in (*package.modules, *package.stubs):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in imports(path):
                 if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     owner = PACKAGES.get(node.module.partition(".")[0])
                     if owner not in (None, package):
                         yield from ((path, node.module, alias.name) for alias in node.names)
 
 
+@cache
 def _file_of(module: str) -> Path | None:
     """Return the file of a module, or its stub, which lists the names of a package that imports late."""
     package, *inner = module.split(".")
@@ -203,6 +208,7 @@ def _file_of(module: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+@cache
 def _exported(file: Path) -> set[str]:
     """The names of a module's ``__all__``, or those that a stub imports for others."""
     body = ast.parse(file.read_text()).body

@@ -76,6 +76,7 @@ def request(template: dict[str, Any], value: str) -> dict[str, Any]:
 # What exists while it is off.
 
 
+@pytest.mark.xdist_group("examples")  # the process with cfn-lint's schemas, which take seconds
 def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Path) -> None:
     """Endpoint, scaling, verification and alarms on missing data are off; all else is there, and lints."""
     endpoint = add_switched(

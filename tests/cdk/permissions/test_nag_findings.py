@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,10 @@ class Endpoints(cdk.Stack):
         )
 
 
-def find(path: Path, *, is_acknowledged: bool, is_staged: bool = False) -> Findings:
+@cache
+def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
     """The rules of AWS Solutions and NIST 800-53 that cdk-nag finds violated, and the resources of each."""
+    path /= f"{is_acknowledged}-{is_staged}"
     app = make_app(path / "cdk.out")
     models = write_repository(path / "models")
     scope = cdk.Stage(app, "Prod") if is_staged else app
@@ -176,22 +179,29 @@ def of_solutions(findings: Findings, *, are_own: bool) -> set[str]:
     return {path for path in paths if any(name in path for name in own) is are_own}
 
 
-def test_every_finding_of_the_library_has_a_reason(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the apps, which all tests of this file share."""
+    return tmp_path_factory.mktemp("nag")
+
+
+def test_every_finding_of_the_library_has_a_reason(folder: Path) -> None:
     """One call leaves no finding of the library's resources, also across stacks and stages."""
-    plain = find(tmp_path / "plain", is_acknowledged=False)
+    plain = find(folder, is_acknowledged=False, is_staged=False)
     assert len(of_solutions(plain, are_own=False)) > 10
-    for name, is_staged in (("app", False), ("stage", True)):
-        known = find(tmp_path / name, is_acknowledged=True, is_staged=is_staged)
+    for is_staged in (False, True):
+        known = find(folder, is_acknowledged=True, is_staged=is_staged)
         assert of_solutions(known, are_own=False) == set()
         # The library leaves to the user what a property removes.
         mine = {rule for rule, found in known.items() if any("/Sync/" in path for path in found)}
         assert mine == {"NIST.800.53.R5-CloudWatchLogGroupEncrypted", "NIST.800.53.R5-LambdaConcurrency"}
 
 
-def test_findings_of_other_resources_stay(tmp_path: Path) -> None:
+def test_findings_of_other_resources_stay(folder: Path) -> None:
     """Findings of the user's resources stay, also of a statement with the id of one of the library."""
     plain, known = (
-        of_solutions(find(tmp_path / str(each), is_acknowledged=each), are_own=True) for each in (False, True)
+        of_solutions(find(folder, is_acknowledged=each, is_staged=False), are_own=True)
+        for each in (False, True)
     )
     assert known == plain
     assert {path.split("/")[1] for path in known} == {"Vpc", "OwnBucket", "OwnRole"}

@@ -24,23 +24,11 @@ TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": 
 
 
 @pytest.mark.e2e
-def test_call_of_a_deployed_endpoint_says_how_to_run_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call in SageMaker's binary format is refused with the command that runs the models."""
-    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            for name, value in json.loads(process.stdout.readline()).items():
-                monkeypatch.setenv(name, value)
-            expected = f"run `constructs-triton local up --aws-endpoint-url {os.environ['AWS_ENDPOINT_URL']}`"
-            with pytest.raises(InvocationError, match=expected):
-                TritonClient.for_endpoint("digits").infer({"pixels": np.full((1, 64), 0.1, "float32")})
-        finally:
-            process.send_signal(signal.SIGINT)
-
-
-@pytest.mark.e2e
 def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """boto3 deploys with the printed variables alone; Ctrl-C ends the server with exit code 130."""
+    """The printed variables are enough to deploy. Ctrl-C ends the server with exit code 130.
+
+    A call of an endpoint is refused with the command that runs its models.
+    """
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         variables = json.loads(process.stdout.readline())
@@ -56,6 +44,9 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytes
         waiter = cloudformation.get_waiter("stack_create_complete")
         waiter.wait(StackName="Shop", WaiterConfig={"Delay": 1})
         assert len(boto3.session.Session().client("sns").list_topics()["Topics"]) == 1
+        expected = f"run `constructs-triton local up --aws-endpoint-url {variables['AWS_ENDPOINT_URL']}`"
+        with pytest.raises(InvocationError, match=expected):
+            TritonClient.for_endpoint("digits").infer({"pixels": np.full((1, 64), 0.1, "float32")})
         process.send_signal(signal.SIGINT)
         _, notes = process.communicate()
     assert (process.returncode, notes) == (130, "not simulated: AWS::SQS::Queue Shop/Jobs\n")

@@ -19,13 +19,18 @@ IMAGES = [image for image in RECORDED["runtimes"] if image != "newest"]
 _NOT_THE_RUNTIME = "onnx-not-a-tensor"  # ONNX Runtime loads sequences and maps, Triton's backend does not
 
 
-@cache
 def said(folder: Path, image: str, *hidden: str) -> dict[str, Any]:
     """Return what ``describe`` finds in each model of a folder, without the ``hidden`` packages."""
+    return _said(folder, *hidden)[image]
+
+
+@cache
+def _said(folder: Path, *hidden: str) -> dict[str, dict[str, Any]]:
+    """Return the findings for all images from one process."""
     program = PROJECT / "dev" / "onnx_corpus" / "checker.py"
-    command = [sys.executable, str(program), str(folder), image, "onnxruntime", *hidden]
+    command = [sys.executable, str(program), str(folder), ",".join(IMAGES), "onnxruntime", *hidden]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return found
 
 

@@ -14,6 +14,8 @@ from triton_model_check.model_repository import ModelRepository
 
 __all__ = ["ORACLE"]
 
+pytestmark = pytest.mark.xdist_group("onnx_exports")  # all tests use the findings of two processes
+
 CASES: dict[str, dict[str, Any]] = RECORDED["cases"]
 LARGE_BYTES = 256 << 10
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +124,17 @@ def _problems(content: Mapping[str, Any]) -> Iterator[str]:
         yield from _problems_of_requests(member, content[member])
 
 
+@cache
+def _service_models() -> dict[str, Any]:
+    from botocore.session import get_session
+
+    session = get_session()
+    return {service: session.get_service_model(service) for service, _ in _OPERATIONS.values()}
+
+
 def _problems_of_requests(member: str, value: Any) -> Iterator[str]:
     """Compare requests with botocore's service model, before the first of them is sent."""
     from botocore.exceptions import ParamValidationError
-    from botocore.session import get_session
     from botocore.validate import validate_parameters
 
     is_list = member not in ("create_endpoint", "capacities")
@@ -134,7 +142,7 @@ def _problems_of_requests(member: str, value: Any) -> Iterator[str]:
         yield f"{member}: must be an array"
         return
     service, operation = _OPERATIONS[member]
-    shape: Any = get_session().get_service_model(service).operation_model(operation).input_shape
+    shape = _service_models()[service].operation_model(operation).input_shape
     for index, request in enumerate(value if is_list else [value]):
         where = f"{member}[{index}]" if is_list else member
         try:
