@@ -10,10 +10,9 @@ from pathlib import Path
 from aws_cdk import Aws, CfnMapping, Stack
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecr_assets as ecr_assets
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS
@@ -33,7 +32,7 @@ class ContainerImage:
     uri: str
     ecr_repository_arn: str | None = None
 
-    def pull_statements(self) -> list[iam.PolicyStatement]:
+    def pull_statements(self) -> list[Statement]:
         """Permissions of the execution role to pull the image."""
         if self.ecr_repository_arn is None:
             return []

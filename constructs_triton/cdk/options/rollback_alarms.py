@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
+from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -27,7 +26,7 @@ class RollbackAlarm:
     name: str
     arn: str
 
-    def statement(self) -> iam.PolicyStatement:
+    def statement(self) -> Statement:
         """Let SageMaker read the state of the alarm (AWS documentation: CreateModel permissions)."""
         return allow(None, ["cloudwatch:DescribeAlarms"], [self.arn])
 
@@ -102,7 +101,7 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     return name
 
 
-def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> iam.PolicyStatement:
+def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> Statement:
     """Let SageMaker read the state of the alarms (AWS documentation: CreateModel permissions)."""
     stack = Stack.of(scope)
     arns = [

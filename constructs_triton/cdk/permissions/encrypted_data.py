@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
@@ -43,11 +42,11 @@ class DataUnderKeys:
         """The ARNs of the keys, each once."""
         return list(dict.fromkeys(key.key_arn for key in self.keys))
 
-    def read_statements(self, sid: str | None) -> list[iam.PolicyStatement]:
+    def read_statements(self, sid: str | None) -> list[Statement]:
         """Permission to decrypt the data; none without a key."""
         return self._statements(sid, READ_ACTIONS)
 
-    def write_statements(self, sid: str | None, *more_actions: str) -> list[iam.PolicyStatement]:
+    def write_statements(self, sid: str | None, *more_actions: str) -> list[Statement]:
         """Permission to encrypt new data; none without a key."""
         return self._statements(sid, sorted([*WRITE_ACTIONS, *more_actions]))
 
@@ -72,7 +71,7 @@ class DataUnderKeys:
         for number, key in enumerate(self.previous):
             yield f"{owner}previous_encryption_keys[{number}]", key
 
-    def _statements(self, sid: str | None, actions: Sequence[str]) -> list[iam.PolicyStatement]:
+    def _statements(self, sid: str | None, actions: Sequence[str]) -> list[Statement]:
         arns = self.arns
         return [allow(sid, actions, arns)] if arns else []
 

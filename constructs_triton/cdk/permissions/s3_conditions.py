@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from aws_cdk import Aws, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import Conditions, allow
+from constructs_triton.cdk.permissions.statements import Conditions, Statement, allow
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
 from constructs_triton_core.tokens import is_token
 
@@ -40,7 +39,7 @@ def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
     return {"StringEquals": {"aws:ResourceAccount": Aws.ACCOUNT_ID}}
 
 
-def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[Statement, ...]:
     """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
     given = [key for key in keys if key is not None]
     return tuple(

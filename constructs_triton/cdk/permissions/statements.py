@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
@@ -14,17 +16,54 @@ Conditions = Mapping[str, Mapping[str, object]]
 _WITH_COLON = ("cloudwatch", "logs")
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a policy as a value, which is finished JSON for the CDK and needs no call to it."""
+
+    sid: str | None
+    actions: Sequence[str]
+    resources: Sequence[str]
+    conditions: Conditions | None = None
+    effect: str = "Allow"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statement as it is in a policy, with tokens."""
+        parts = {
+            "Action": unlisted(self.actions),
+            "Condition": self.conditions,
+            "Effect": self.effect,
+            "Resource": unlisted(self.resources),
+            "Sid": self.sid,
+        }
+        return {name: value for name, value in parts.items() if value}
+
+    def to_cdk(self) -> iam.PolicyStatement:
+        """Return the CDK's statement, for methods that take no JSON."""
+        return iam.PolicyStatement.from_json(self.to_json())
+
+
+def unlisted(values: Iterable[Any]) -> Any:
+    """Return values as the CDK writes them in a statement: each once, and an only one without a list."""
+    distinct = list(dict.fromkeys(values))
+    return distinct[0] if len(distinct) == 1 else distinct
+
+
+def policy_document(statements: Iterable[Mapping[str, Any]]) -> iam.PolicyDocument:
+    """Return a document with statements in JSON, with one call to the CDK for all of them."""
+    return iam.PolicyDocument.from_json({"Statement": list(statements)})
+
+
 def allow(
     sid: str | None,
     actions: Sequence[str],
     resources: Sequence[str],
     conditions: Conditions | None = None,
-) -> iam.PolicyStatement:
+) -> Statement:
     """Return a statement that allows actions on resources; one without ``sid`` has no id."""
-    return iam.PolicyStatement(sid=sid, actions=[*actions], resources=[*resources], conditions=conditions)
+    return Statement(sid, actions, resources, conditions)
 
 
-def allow_to_list(sid: str, bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+def allow_to_list(sid: str, bucket: s3.IBucket, prefix: str) -> Statement:
     """Return a statement that allows to list the objects under a prefix."""
     return allow(sid, ["s3:ListBucket"], [bucket.bucket_arn], {"StringLike": {"s3:prefix": [f"{prefix}*"]}})
 
