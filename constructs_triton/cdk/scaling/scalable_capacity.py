@@ -12,12 +12,14 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling.customized_metric import metric_value
 from constructs_triton.cdk.scaling.target_tracking import (
     PublishedMetric,
     ScalingPolicyOptions,
     TargetTracking,
     check_policy,
 )
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.facts.limits import RangeLimit
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
@@ -101,7 +103,8 @@ class ScalableCapacity(Construct):
             InvalidValueError: not a metric, a metric that has a policy, or options out of range.
         """
         check_policy(self.scale_to_track_metric, id, options)
-        return self._tracking.keep(id, metric, target_value, options)
+        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
+        return self._tracking.keep(id, metric_value(metric), target_value, options)
 
     def scale_on_schedule(
         self,
