@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
@@ -24,6 +23,7 @@ from constructs_triton.cdk.permissions.role_permissions import (
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
+from constructs_triton.cdk.validation.stacks import environment_of
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 
@@ -167,12 +167,12 @@ def request_statements(requests: RequestOptions) -> list[Statement]:
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:
     # Against the confused deputy: SageMaker may assume the role only on behalf of this account's resources.
-    stack = Stack.of(scope)
-    own_resources = f"arn:{stack.partition}:sagemaker:{stack.region}:{stack.account}:*"
+    here = environment_of(scope)
+    own_resources = f"arn:{here.partition}:sagemaker:{here.region}:{here.account}:*"
     return iam.ServicePrincipal(
         SAGEMAKER,
         conditions={
-            "StringEquals": {"aws:SourceAccount": stack.account},
+            "StringEquals": {"aws:SourceAccount": here.account},
             "ArnLike": {"aws:SourceArn": own_resources},
         },
     )

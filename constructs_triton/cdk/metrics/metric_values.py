@@ -25,6 +25,11 @@ class MetricValue:
     label: str | None = None
     color: str | None = None
 
+    @property
+    def sorted_dimensions(self) -> list[tuple[str, str]]:
+        """The dimensions in the order in which the CDK writes them."""
+        return sorted(self.dimensions.items())
+
     def to_cdk(self) -> cloudwatch.Metric:
         """Return the metric of the CDK."""
         return cloudwatch.Metric(
@@ -101,7 +106,7 @@ class _Line:
         axis = {"yAxis": None if self.axis == "left" else self.axis}
         period = {"period": None if metric.period == 300 else metric.period}
         if isinstance(metric, MetricValue):
-            dimensions = (part for each in metric.dimensions.items() for part in each)
+            dimensions = (part for each in metric.sorted_dimensions for part in each)
             place = [metric.namespace, metric.metric_name, *dimensions]
             statistic = None if metric.statistic == "Average" else metric.statistic
             options = {"color": metric.color, "label": metric.label, **looks, **period, "stat": statistic}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import jsii
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -31,12 +30,10 @@ class _Rows(cloudwatch.ConcreteWidget):
         last = self._placed[-1]
         super().__init__(widgets.GRID_WIDTH, last["y"] + last["height"])
 
-    @jsii.member(jsii_name="position")
     def position(self, x: float, y: float) -> None:
         """Move all widgets to where the CDK wants the first one."""
         self._left, self._top = x, y
 
-    @jsii.member(jsii_name="toJson")
     def to_json(self) -> list[Any]:
         """Return all widgets."""
         return [{**each, "x": each["x"] + self._left, "y": each["y"] + self._top} for each in self._placed]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
-
-from aws_cdk import Aws
 
 from constructs_triton.cdk.metrics.metric_values import (
     ExpressionValue,
@@ -23,6 +20,7 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
+from constructs_triton.cdk.validation.stacks import pseudo_parameter
 
 GRID_WIDTH = 24
 _WIDTH = 12  # two graphs in a row
@@ -237,7 +235,7 @@ def graph(
         "properties": {
             "view": "timeSeries",
             "title": title,
-            "region": _region(),
+            "region": pseudo_parameter("REGION"),
             "metrics": graph_metrics(left, right),
             **({"annotations": {"horizontal": lines}} if lines else {}),
             "yAxis": axes,
@@ -249,11 +247,6 @@ def title_row(text: str) -> _Row:
     """A heading over the whole width."""
     properties = {"markdown": f"## {text}"}
     return [{"type": "text", "width": GRID_WIDTH, "height": 1, "properties": properties}]
-
-
-@cache
-def _region() -> str:
-    return Aws.REGION
 
 
 def _axis(label: str | None, max: float | None = None) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.cdk.validation.stacks import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton_core.tokens import is_token
@@ -52,10 +52,11 @@ class DataUnderKeys:
 
     def check_region(self, scope: Construct) -> None:
         """Check that the keys are in the Region of the stack, where the CDK knows both."""
-        here = Stack.of(scope).region
+        keys = list(self._named())
+        here = environment_of(scope).region if keys else ""
         if is_token(here):
             return
-        for name, key in self._named():
+        for name, key in keys:
             environment = getattr(key, "env", None)  # an interface of the user's own may have none
             there = here if environment is None else environment.region
             if there != here and not is_token(there):

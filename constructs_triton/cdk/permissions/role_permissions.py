@@ -18,6 +18,7 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.cdk.permissions.statements import Statement, policy_document, unlisted
+from constructs_triton.cdk.validation.stacks import stack_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
@@ -65,7 +66,7 @@ class RolePermissions(Construct):
     def __init__(
         self, scope: Construct, id: str, *, role: iam.IRole, statements: Sequence[Statement] = ()
     ) -> None:
-        self._stack = Stack.of(scope)
+        self._stack = stack_of(scope)
         parts = _resolved_parts(self._stack, statements)
         # Before the construct is added to the tree, so that its id can be used again after an error.
         _check_count(lambda: f"{scope.node.path}/{id}", role, [], parts)
@@ -156,7 +157,7 @@ def removed_after_error(construct: Construct) -> Iterator[None]:
 
 def fits(scope: Construct, statements: Sequence[Statement]) -> bool:
     """Whether a role without other managed policies can have the statements, also during an update."""
-    return len(_packed([], _resolved_parts(Stack.of(scope), statements))) <= _POLICIES_AT_REST
+    return len(_packed([], _resolved_parts(stack_of(scope), statements))) <= _POLICIES_AT_REST
 
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
@@ -168,7 +169,7 @@ def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
     scope.node.try_remove_child("Probe")
     if not isinstance(resource, iam.CfnPolicy):
         return True  # iam.Role.customize_roles: the CDK reports the policies and creates none
-    return bool(Stack.of(scope).resolve(resource.roles))
+    return bool(stack_of(scope).resolve(resource.roles))
 
 
 def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:

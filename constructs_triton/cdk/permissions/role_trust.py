@@ -10,6 +10,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
+from constructs_triton.cdk.validation.stacks import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -34,8 +35,9 @@ def check_account(scope: Construct, role: iam.IRole | None) -> None:
     SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source: AWS re:Post
     knowledge center, "iam:PassRole" error.
     """
-    there, here = getattr(role, "principal_account", None), Stack.of(scope).account
-    if role is None or there is None or there == here or is_token(there) or is_token(here):
+    there = getattr(role, "principal_account", None)
+    here = None if there is None else environment_of(scope).account
+    if role is None or here is None or there == here or is_token(there) or is_token(here):
         return
     shown = role.node.path if is_token(role.role_arn) else role.role_arn
     raise InvalidValueError(

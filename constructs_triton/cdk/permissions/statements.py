@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import ArnFormat
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
+from constructs_triton.cdk.validation.stacks import stack_of
 
 Conditions = Mapping[str, Mapping[str, object]]
 # Their ARNs have a colon before the name, as in ``alarm:name``.
@@ -71,6 +73,6 @@ def allow_to_list(sid: str, bucket: s3.IBucket, prefix: str) -> Statement:
 def arn_in_stack(scope: Construct, service: str, resource: str, name: str) -> str:
     """Return the ARN of a resource in the account and Region of the stack of ``scope``."""
     colon = ArnFormat.COLON_RESOURCE_NAME if service in _WITH_COLON else None
-    return Stack.of(scope).format_arn(
+    return stack_of(scope).format_arn(
         service=service, resource=resource, resource_name=name, arn_format=colon
     )

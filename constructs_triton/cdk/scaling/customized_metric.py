@@ -57,7 +57,7 @@ def customized_metric(
             unit=_unit(metric),
             dimensions=[
                 _Policy.MetricDimensionProperty(name=name, value=value)
-                for name, value in metric.dimensions.items()
+                for name, value in metric.sorted_dimensions
             ],
         )
     queries: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def _metric_stat(metric: MetricValue) -> Any:
             metric_name=metric.metric_name,
             dimensions=[
                 _Policy.TargetTrackingMetricDimensionProperty(name=name, value=value)
-                for name, value in metric.dimensions.items()
+                for name, value in metric.sorted_dimensions
             ],
         ),
         stat=metric.statistic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
-from aws_cdk import Stack, TimeZone
+from aws_cdk import TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
@@ -20,6 +20,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_policy,
 )
 from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.stacks import environment_of
 from constructs_triton_core.facts.limits import RangeLimit
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
@@ -59,8 +60,8 @@ class ScalableCapacity(Construct):
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
-        stack = Stack.of(self)
-        role_arn = service_linked_role_arn(stack.partition, stack.account)
+        here = environment_of(self)
+        role_arn = service_linked_role_arn(here.partition, here.account)
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",

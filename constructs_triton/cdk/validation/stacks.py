@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Stack
+from aws_cdk import Aws, Stack
 from constructs import IConstruct
 
 
@@ -30,6 +30,11 @@ class StackEnvironment:
         """The partition, a token if it is known only at deployment."""
         return self.stack.partition
 
+    @cached_property
+    def path(self) -> str:
+        """The path of the stack in the app."""
+        return self.stack.node.path
+
 
 _of_constructs: WeakKeyDictionary[IConstruct, StackEnvironment] = WeakKeyDictionary()
 _of_stacks: WeakKeyDictionary[Stack, StackEnvironment] = WeakKeyDictionary()
@@ -48,3 +53,9 @@ def environment_of(scope: IConstruct) -> StackEnvironment:
 def stack_of(scope: IConstruct) -> Stack:
     """Return the stack of a construct."""
     return environment_of(scope).stack
+
+
+@cache
+def pseudo_parameter(name: str) -> str:
+    """Return a pseudo parameter of CloudFormation, such as ``PARTITION`` of the CDK's class ``Aws``."""
+    return str(getattr(Aws, name))
