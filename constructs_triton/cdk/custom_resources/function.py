@@ -18,7 +18,7 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
 )
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.permissions.statements import Statement, allow, policy_document
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
@@ -159,12 +159,7 @@ class ContinuedFunction(DeployFunction):
         super().__init__(scope, id, definition)
         # A policy of its own: the role's default policy comes before the function and cannot name it.
         itself = allow("ContinueItself", ["lambda:InvokeFunction"], [self.function.function_arn])
-        self.continuation_policy = iam.Policy(
-            self,
-            "Continuation",
-            roles=[self.role],
-            document=policy_document([itself.to_json()]),
-        )
+        self.continuation_policy = inline_policy(self, "Continuation", self.role, [itself])
 
 
 def _code(folder: str) -> lambda_.AssetCode:

@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from aws_cdk import Aws, Duration, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
-from constructs_triton.cdk.permissions.statements import Statement, allow, policy_document
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
@@ -115,8 +114,7 @@ def _call_with_permissions(
     statements: Sequence[Statement],
 ) -> None:
     """Let CloudFormation call the function, after it has the permissions."""
-    document = policy_document(each.to_json() for each in statements)
-    policy = iam.Policy(scope, "Policy", document=document, roles=[function.role])
+    policy = inline_policy(scope, "Policy", function.role, statements)
     timeout = Duration.minutes(_WAIT_MINUTES)
     resource = function.add_custom_resource(scope, "Resource", resource_type, properties, timeout)
     resource.node.add_dependency(policy)

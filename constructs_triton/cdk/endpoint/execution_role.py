@@ -23,7 +23,7 @@ from constructs_triton.cdk.permissions.role_permissions import (
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
-from constructs_triton.cdk.validation.stacks import environment_of
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 

@@ -10,7 +10,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
-from constructs_triton.cdk.validation.durations import duration_of
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
@@ -113,7 +113,7 @@ class ContainerMetrics:
         return MetricValue(
             namespace=CONTAINER_NAMESPACE,
             metric_name=name,
-            dimensions={"Endpoint": self.endpoint, "Variant": self.variant, "Model": model},
+            dimensions_map={"Endpoint": self.endpoint, "Variant": self.variant, "Model": model},
             statistic=statistic,
             period=60 if period is None else period,
             label=f"{model}: {name}",
@@ -125,12 +125,11 @@ class ContainerMetrics:
         Args:
             period: Time over which values are aggregated. Default: 5 minutes.
         """
-        seconds = 300 if period is None else period.to_seconds()
         period = duration_of(300) if period is None else period
         published = self._metric("Requests", self.models[0], statistic="SampleCount", period=period)
         return ExpressionValue(
-            expression=f"published * {_INTERVAL} / {seconds:g}",
-            metrics={"published": published},
+            expression=f"published * {_INTERVAL} / {period.to_seconds():g}",
+            using_metrics={"published": published},
             label="reporting instances",
             period=published.period,
         ).to_cdk()
@@ -144,7 +143,7 @@ class ContainerMetrics:
         total, number = f"{numerator.lower()}{position}", f"{denominator.lower()}{position}"
         return ExpressionValue(
             expression=f"IF({number} > 0, {total} / {number}, 0)",
-            metrics={total: divided, number: by},
+            using_metrics={total: divided, number: by},
             label=f"{model}: {what}",
             period=divided.period,
         )

@@ -80,7 +80,7 @@ def published_metric(metric_name: str, dimensions: dict[str, str], options: Metr
     return MetricValue(
         namespace=definition.namespace,
         metric_name=metric_name,
-        dimensions=dimensions,
+        dimensions_map=dimensions,
         statistic=definition.statistic if statistic is None else statistic,
         unit=definition.unit,
         period=60 if period is None else period,
@@ -94,7 +94,7 @@ def number_metric(metrics: Mapping[str, MetricValue], label: str) -> ExpressionV
     return ExpressionValue(
         # Rounded, because three times a third is not exactly 1 in floating point.
         expression="FLOOR(total / share + 0.5)",
-        metrics=metrics,
+        using_metrics=metrics,
         period=metrics["total"].period,
         label=label,
     )

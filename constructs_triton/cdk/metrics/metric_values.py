@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.validation.durations import duration_of
+from constructs_triton.cdk.validation.read_once import duration_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """A metric. ``period`` is in seconds, or the duration that a user gave."""
+    """The properties of a metric of the CDK. ``period`` is in seconds, or the duration that a user gave."""
 
     namespace: str
     metric_name: str
-    dimensions: Mapping[str, str]
+    dimensions_map: Mapping[str, str]
     statistic: str
     unit: cloudwatch.Unit | None = None
     period: int | Duration = 60
@@ -26,26 +26,13 @@ class MetricValue:
     color: str | None = None
 
     @property
-    def sorted_dimensions(self) -> list[tuple[str, str]]:
+    def dimensions(self) -> list[tuple[str, str]]:
         """The dimensions in the order in which the CDK writes them."""
-        return sorted(self.dimensions.items())
+        return sorted(self.dimensions_map.items())
 
     def to_cdk(self) -> cloudwatch.Metric:
         """Return the metric of the CDK."""
-        return cloudwatch.Metric(
-            namespace=self.namespace,
-            metric_name=self.metric_name,
-            dimensions_map=self.dimensions,
-            statistic=self.statistic,
-            unit=self.unit,
-            period=_duration(self.period),
-            label=self.label,
-            color=self.color,
-        )
-
-    def identity(self) -> Any:
-        """Return what is equal for equal metrics, whatever their statistics."""
-        return [self.namespace, self.metric_name, self.dimensions]
+        return cloudwatch.Metric(**_properties(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,104 +40,66 @@ class ExpressionValue:
     """Metric math over metrics by their ids in the expression."""
 
     expression: str
-    metrics: Mapping[str, Metric]
+    using_metrics: Mapping[str, Metric]
     label: str | None = None
     period: int | Duration = 60
     color: str | None = None
 
     def to_cdk(self) -> cloudwatch.MathExpression:
         """Return the metric math of the CDK."""
-        return cloudwatch.MathExpression(
-            expression=self.expression,
-            using_metrics={name: each.to_cdk() for name, each in self.metrics.items()},
-            period=_duration(self.period),
-            label=self.label,
-            color=self.color,
-        )
-
-    def identity(self) -> Any:
-        """Return what is equal for equal metrics, whatever their statistics."""
-        return [self.expression, {name: each.identity() for name, each in self.metrics.items()}]
+        used = {name: each.to_cdk() for name, each in self.using_metrics.items()}
+        return cloudwatch.MathExpression(**{**_properties(self), "using_metrics": used})
 
 
 Metric = MetricValue | ExpressionValue
 
 
-def _duration(period: int | Duration) -> Duration:
-    return duration_of(period) if isinstance(period, int) else period
+def _properties(metric: Metric) -> dict[str, Any]:
+    period = duration_of(metric.period) if isinstance(metric.period, int) else metric.period
+    return {each.name: getattr(metric, each.name) for each in fields(metric)} | {"period": period}
 
 
 def converted(metric: MetricValue, id: str, factor: str, label: str | None) -> ExpressionValue:
     """Return a metric in another unit; ``factor`` is such as ``/ 1000``."""
     return ExpressionValue(
         expression=f"{id} {factor}",
-        metrics={id: metric},
+        using_metrics={id: metric},
         period=metric.period,
         label=label,
         color=metric.color,
     )
 
 
-@dataclass(slots=True)
-class _Line:
-    """A metric of a graph; one without an axis is only used by an expression."""
-
-    metric: Metric
-    axis: str | None
-    id: str | None
-
-    def render(self) -> list[Any]:
-        """Return the line with its options in the order in which the CDK writes them."""
-        metric, place = self.metric, list[str]()
-        looks = {"id": self.id, "visible": None if self.axis else False}
-        axis = {"yAxis": None if self.axis == "left" else self.axis}
-        period = {"period": None if metric.period == 300 else metric.period}
-        if isinstance(metric, MetricValue):
-            dimensions = (part for each in metric.sorted_dimensions for part in each)
-            place = [metric.namespace, metric.metric_name, *dimensions]
-            statistic = None if metric.statistic == "Average" else metric.statistic
-            options = {"color": metric.color, "label": metric.label, **looks, **period, "stat": statistic}
-        else:
-            options = {
-                "label": metric.label,
-                "color": metric.color,
-                "expression": metric.expression,
-                **period,
-            }
-            looks = {"visible": looks["visible"], **axis, "id": self.id}
-        given = {name: each for name, each in {**options, **looks, **axis}.items() if each is not None}
-        return [*place, given] if given else place
-
-
-@dataclass(slots=True)
-class _Lines:
-    """The lines of a graph, each metric once, as the CDK's graphs show them."""
-
-    lines: list[_Line] = field(default_factory=list)
-    _by_key: dict[str, _Line] = field(default_factory=dict)
-
-    def add(self, metric: Metric, axis: str | None, id: str | None = None) -> None:
-        key = repr(_without_looks(metric))
-        known = next((each for each in self.lines if id is not None and each.id == id), None)
-        known = known or self._by_key.get(key)
-        if known is None or (None not in (id, known.id) and known.id != id):
-            known = self._by_key[key] = _Line(metric, None, None)
-            self.lines.append(known)
-        known.id, known.axis = known.id or id, known.axis or axis
-        if isinstance(metric, ExpressionValue):
-            for name, each in metric.metrics.items():
-                self.add(each, None, name)
-
-
-def _without_looks(metric: Metric) -> Any:
-    looks = (metric.statistic, metric.period) if isinstance(metric, MetricValue) else ()
-    return [metric.identity(), *looks, *(map(_without_looks, getattr(metric, "metrics", {}).values()))]
-
-
 def graph_metrics(left: Iterable[Metric], right: Iterable[Metric] = ()) -> list[list[Any]]:
-    """Return the property ``metrics`` of a graph."""
-    lines = _Lines()
+    """Return the property ``metrics`` of a graph, whose lines differ; expressions may share a metric's id."""
+    lines: list[list[Any]] = []
+    known: set[str] = set()
+
+    def add(metric: Metric, axis: str | None, id: str | None) -> None:
+        if id is None or id not in known:
+            known.update(() if id is None else (id,))
+            lines.append(_line(metric, axis, id))
+            for name, each in getattr(metric, "using_metrics", {}).items():
+                add(each, None, name)
+
     for axis, metrics in (("left", left), ("right", right)):
         for metric in metrics:
-            lines.add(metric, axis)
-    return [each.render() for each in lines.lines]
+            add(metric, axis, None)
+    return lines
+
+
+def _line(metric: Metric, axis: str | None, id: str | None) -> list[Any]:
+    """Return a line with its options in the order of the CDK; one without an axis is only used by another."""
+    looks = {"id": id, "visible": None if axis else False}
+    side = {"yAxis": None if axis == "left" else axis}
+    period = {"period": None if metric.period == 300 else metric.period}
+    place: list[str] = []
+    if isinstance(metric, MetricValue):
+        place = [metric.namespace, metric.metric_name, *(part for each in metric.dimensions for part in each)]
+        statistic = None if metric.statistic == "Average" else metric.statistic
+        options = {"color": metric.color, "label": metric.label, **looks, **period, "stat": statistic, **side}
+    else:
+        options = {"label": metric.label, "color": metric.color, "expression": metric.expression, **period}
+        options |= {"visible": looks["visible"], **side, "id": id}
+    given = {name: each for name, each in options.items() if each is not None}
+    return [*place, given] if given else place

@@ -21,8 +21,8 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
-from constructs_triton.cdk.validation.durations import duration_of, milliseconds_of
 from constructs_triton.cdk.validation.properties import DurationDefault
+from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 

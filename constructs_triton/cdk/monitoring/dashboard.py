@@ -15,39 +15,27 @@ from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue, con
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, graph
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITritonEndpoint
-from constructs_triton.cdk.validation.durations import duration_of, milliseconds_of
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
+from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
 
 _Row = list[widgets.Widget]
 
 
 class _Rows(cloudwatch.ConcreteWidget):
-    """Rows of widgets, for the CDK one widget whose JSON is finished."""
+    """Rows of widgets, for the CDK one widget whose JSON is finished. It is the first of its dashboard."""
 
     def __init__(self, rows: Iterable[_Row]) -> None:
-        self._placed = list(_placed(rows))
-        last = self._placed[-1]
-        super().__init__(widgets.GRID_WIDTH, last["y"] + last["height"])
-
-    def position(self, x: float, y: float) -> None:
-        """Move all widgets to where the CDK wants the first one."""
-        self._left, self._top = x, y
+        self._placed: _Row = []
+        height = 0
+        for row in rows:
+            self._placed += [{**each, "x": x * each["width"], "y": height} for x, each in enumerate(row)]
+            height += row[0]["height"]
+        super().__init__(widgets.GRID_WIDTH, height)
 
     def to_json(self) -> list[Any]:
         """Return all widgets."""
-        return [{**each, "x": each["x"] + self._left, "y": each["y"] + self._top} for each in self._placed]
-
-
-def _placed(rows: Iterable[_Row]) -> Iterator[widgets.Widget]:
-    y = 0
-    for row in rows:
-        x = 0
-        for each in row:
-            size = {name: each[name] for name in ("type", "width", "height")}
-            yield {**size, "x": x, "y": y, "properties": each["properties"]}
-            x += each["width"]
-        y += max(each["height"] for each in row)
+        return self._placed
 
 
 class _Dashboard(Construct):
@@ -187,7 +175,8 @@ def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
         graph("Errors", [*(metric(each, label=each) for each in errors), no_copy], "per minute"),
         graph("Concurrent requests per copy", [metric("ConcurrentRequestsPerCopy")], "requests"),
     ]
-    yield [_copies(component), _utilization(component, metric)]
+    copies = graph("Copies", [copy_count_metric(name)], "copies", notes=bounds(component.scalable_copy_count))
+    yield [copies, _utilization(component, metric)]
 
 
 def _latencies(metric_of: Callable[..., MetricValue]) -> Iterator[Metric]:
@@ -196,11 +185,6 @@ def _latencies(metric_of: Callable[..., MetricValue]) -> Iterator[Metric]:
         metric = metric_of(name, statistic=statistic)
         # SageMaker publishes microseconds.
         yield converted(metric, f"m{position}", "/ 1000", f"{name} {statistic}")
-
-
-def _copies(component: IInferenceComponent) -> widgets.Widget:
-    notes = bounds(component.scalable_copy_count)
-    return graph("Copies", [copy_count_metric(component.inference_component_name)], "copies", notes=notes)
 
 
 def _utilization(component: IInferenceComponent, metric: Callable[..., MetricValue]) -> widgets.Widget:

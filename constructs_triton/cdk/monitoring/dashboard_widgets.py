@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
+from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
 from constructs_triton.cdk.metrics.metric_values import (
     ExpressionValue,
     Metric,
@@ -20,7 +21,7 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
-from constructs_triton.cdk.validation.stacks import pseudo_parameter
+from constructs_triton.cdk.validation.read_once import pseudo_parameter
 
 GRID_WIDTH = 24
 _WIDTH = 12  # two graphs in a row
@@ -70,13 +71,7 @@ def _by_type(
 ) -> list[Metric]:
     """One metric of each instance type, divided by a number of its own."""
     metrics = [
-        variant_metric(
-            name,
-            endpoint_name=endpoint.endpoint_name,
-            variant_name=variant.variant_name,
-            instance_type=each.name,
-            label=each.name,
-        )
+        _metric(endpoint, variant, name, instance_type=each.name, label=each.name)
         for each in variant.instance_types
     ]
     return [
@@ -232,6 +227,8 @@ def graph(
         "type": "metric",
         "width": _WIDTH,
         "height": _HEIGHT,
+        "x": 0,
+        "y": 0,
         "properties": {
             "view": "timeSeries",
             "title": title,
@@ -246,7 +243,7 @@ def graph(
 def title_row(text: str) -> _Row:
     """A heading over the whole width."""
     properties = {"markdown": f"## {text}"}
-    return [{"type": "text", "width": GRID_WIDTH, "height": 1, "properties": properties}]
+    return [{"type": "text", "width": GRID_WIDTH, "height": 1, "x": 0, "y": 0, "properties": properties}]
 
 
 def _axis(label: str | None, max: float | None = None) -> dict[str, Any]:
@@ -255,19 +252,11 @@ def _axis(label: str | None, max: float | None = None) -> dict[str, Any]:
 
 
 def _metric(
-    endpoint: ITritonEndpoint,
-    variant: EndpointVariant,
-    name: str,
-    statistic: str | None = None,
-    label: str | None = None,
+    endpoint: ITritonEndpoint, variant: EndpointVariant, name: str, **options: Unpack[MetricOptions]
 ) -> MetricValue:
-    return variant_metric(
-        name,
-        endpoint_name=endpoint.endpoint_name,
-        variant_name=variant.variant_name,
-        statistic=statistic,
-        label=name if label is None else label,
-    )
+    names = {"endpoint_name": endpoint.endpoint_name, "variant_name": variant.variant_name}
+    options.setdefault("label", name)
+    return variant_metric(name, **names, **options)
 
 
 def _of_queue(endpoint: ITritonEndpoint, name: str) -> MetricValue:
@@ -287,7 +276,7 @@ def _scaled(endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, fac
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [
         converted(
-            _metric(endpoint, variant, name, statistic),
+            _metric(endpoint, variant, name, statistic=statistic),
             f"m{position}",
             factor,
             _label(endpoint, variant, name if statistic == "Average" else f"{name} {statistic}"),

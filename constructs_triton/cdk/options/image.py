@@ -13,7 +13,7 @@ from aws_cdk import aws_ecr_assets as ecr_assets
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.statements import Statement, allow
-from constructs_triton.cdk.validation.stacks import environment_of, pseudo_parameter, stack_of
+from constructs_triton.cdk.validation.read_once import environment_of, pseudo_parameter, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS

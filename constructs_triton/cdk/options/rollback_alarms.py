@@ -15,7 +15,7 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.metrics.metric_values import Metric
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.cdk.validation.stacks import stack_of
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
-from constructs_triton.cdk.validation.stacks import environment_of
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton_core.tokens import is_token

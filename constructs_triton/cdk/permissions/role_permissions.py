@@ -17,8 +17,8 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
-from constructs_triton.cdk.permissions.statements import Statement, policy_document, unlisted
-from constructs_triton.cdk.validation.stacks import stack_of
+from constructs_triton.cdk.permissions.statements import Statement, listed, unlisted
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
@@ -107,14 +107,9 @@ class RolePermissions(Construct):
         if place == len(self._policies):
             _attached[self._role] = _attached.get(self._role, 0) + 1
             name = "Resource" if place == 0 else f"Resource{place + 1}"
+            document = iam.PolicyDocument.from_json({"Statement": statements})
             self._policies.append(
-                iam.ManagedPolicy(
-                    self,
-                    name,
-                    roles=[self._role],
-                    document=policy_document(statements),
-                    description=description,
-                )
+                iam.ManagedPolicy(self, name, roles=[self._role], document=document, description=description)
             )
             return
         policy = self._policies[place]
@@ -176,15 +171,11 @@ def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
     """Merge statements that differ in their resources only; return their JSON, which has tokens."""
     merged: dict[str, _Json] = {}
     for contents in (each.to_json() for each in statements):
-        others = {**contents, "Action": sorted(_listed(contents["Action"])), "Resource": None}
+        others = {**contents, "Action": sorted(listed(contents["Action"])), "Resource": None}
         allowed = json.dumps(others, sort_keys=True)
         known = merged.setdefault(allowed, contents)
-        known["Resource"] = unlisted((*_listed(known["Resource"]), *_listed(contents["Resource"])))
+        known["Resource"] = unlisted((*listed(known["Resource"]), *listed(contents["Resource"])))
     return merged.values()
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part]:
@@ -219,7 +210,7 @@ def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
     if _policy_length([resolved]) <= _POLICY_CHARACTERS:
         yield contents, resolved
         return
-    resources, resolved_resources = _listed(contents["Resource"]), _listed(resolved["Resource"])
+    resources, resolved_resources = listed(contents["Resource"]), listed(resolved["Resource"])
     frame = statement_length({**resolved, "Resource": ""})
     lengths = [statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
@@ -270,7 +261,7 @@ def _description(contents: Sequence[Any], references: Mapping[str, str]) -> str:
 
 def _references(stack: Stack, contents: _Json, resolved: _Json) -> Iterator[tuple[str, str]]:
     """Yield the references to other resources, each by its resolved form."""
-    resources = zip(_listed(contents["Resource"]), _listed(resolved["Resource"]), strict=True)
+    resources = zip(listed(contents["Resource"]), listed(resolved["Resource"]), strict=True)
     for resource, value in resources:
         if _is_reference(value):
             tokens = _TOKEN.findall(resource)

@@ -10,7 +10,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
-from constructs_triton.cdk.validation.stacks import environment_of
+from constructs_triton.cdk.permissions.statements import listed
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -79,7 +80,7 @@ def _allows_sagemaker(statement: Mapping[str, Any]) -> bool:
 
 
 def _has(found: Any, wanted: set[str]) -> bool:
-    return any(not isinstance(each, str) or each in wanted for each in _listed(found))
+    return any(not isinstance(each, str) or each in wanted for each in listed(found))
 
 
 def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -90,8 +91,4 @@ def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _values(principal: Mapping[str, Any]) -> Iterator[Any]:
     for each in principal.values():
-        yield from _listed(each)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+        yield from listed(each)

@@ -7,7 +7,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.statements import Conditions, Statement, allow
-from constructs_triton.cdk.validation.stacks import environment_of, stack_of
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
 from constructs_triton_core.tokens import is_token
 

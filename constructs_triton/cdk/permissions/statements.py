@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.validation.stacks import stack_of
+from constructs_triton.cdk.validation.read_once import stack_of
 
 Conditions = Mapping[str, Mapping[str, object]]
 # Their ARNs have a colon before the name, as in ``alarm:name``.
@@ -50,9 +50,15 @@ def unlisted(values: Iterable[Any]) -> Any:
     return distinct[0] if len(distinct) == 1 else distinct
 
 
-def policy_document(statements: Iterable[Mapping[str, Any]]) -> iam.PolicyDocument:
-    """Return a document with statements in JSON, with one call to the CDK for all of them."""
-    return iam.PolicyDocument.from_json({"Statement": list(statements)})
+def listed(value: Any) -> list[Any]:
+    """Return the values of one that may be an only one, without a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def inline_policy(scope: Construct, id: str, role: iam.IRole, statements: Iterable[Statement]) -> iam.Policy:
+    """Create a policy of a role."""
+    document = iam.PolicyDocument.from_json({"Statement": [each.to_json() for each in statements]})
+    return iam.Policy(scope, id, document=document, roles=[role])
 
 
 def allow(

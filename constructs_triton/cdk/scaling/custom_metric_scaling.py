@@ -105,7 +105,7 @@ class CustomMetricScaling(SteppedScaling):
 def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> ExpressionValue:
     """Return the average queue time of a request, limited so that one activity adds a limited number."""
     queue = metrics._average("queue", model)
-    total, number = queue.metrics
+    total, number = queue.using_metrics
     return replace(queue, expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)))
 
 

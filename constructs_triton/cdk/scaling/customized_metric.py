@@ -10,11 +10,12 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, Metric, MetricValue
-from constructs_triton.cdk.validation.stacks import stack_of
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
 _Policy = appscaling.CfnScalingPolicy
+_Dimension, _QueryDimension = _Policy.MetricDimensionProperty, _Policy.TargetTrackingMetricDimensionProperty
 _SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
 _RESULT_ID = "result"
 
@@ -27,14 +28,14 @@ def metric_value(metric: cloudwatch.IMetric) -> Metric:
         return MetricValue(
             namespace=stat.namespace,
             metric_name=stat.metric_name,
-            dimensions={each.name: each.value for each in stat.dimensions or ()},
+            dimensions_map={each.name: each.value for each in stat.dimensions or ()},
             statistic=stat.statistic,
             unit=stat.unit_filter,
         )
     if expression is None:
-        return ExpressionValue(expression="", metrics={})
+        return ExpressionValue(expression="", using_metrics={})
     used = {name: metric_value(each) for name, each in expression.using_metrics.items()}
-    return ExpressionValue(expression=expression.expression, metrics=used)
+    return ExpressionValue(expression=expression.expression, using_metrics=used)
 
 
 def customized_metric(
@@ -55,10 +56,7 @@ def customized_metric(
             metric_name=metric.metric_name,
             statistic=metric.statistic,
             unit=_unit(metric),
-            dimensions=[
-                _Policy.MetricDimensionProperty(name=name, value=value)
-                for name, value in metric.sorted_dimensions
-            ],
+            dimensions=[_Dimension(name=name, value=value) for name, value in metric.dimensions],
         )
     queries: dict[str, Any] = {}
     _add_query(queries, _RESULT_ID, metric, is_result=True)
@@ -67,10 +65,15 @@ def customized_metric(
 
 def metric_key(scope: Construct, metric: Metric) -> str:
     """Return a string that is equal for equal metrics, whatever their statistics."""
-    identity = json.dumps(metric.identity(), sort_keys=True)
-    if not is_token(identity):
-        return identity
-    return json.dumps(stack_of(scope).resolve(metric.identity()), sort_keys=True)
+    identity = _identity(metric)
+    resolved = stack_of(scope).resolve(identity) if is_token(repr(identity)) else identity
+    return json.dumps(resolved, sort_keys=True)
+
+
+def _identity(metric: Metric) -> list[Any]:
+    if isinstance(metric, MetricValue):
+        return [metric.namespace, metric.metric_name, {**metric.dimensions_map}]
+    return [metric.expression, {name: _identity(each) for name, each in metric.using_metrics.items()}]
 
 
 def metric_name_of(metric: Metric) -> str:
@@ -84,7 +87,7 @@ def _add_query(queries: dict[str, Any], id: str, metric: Metric, *, is_result: b
         stat = _metric_stat(metric)
     else:
         expression = metric.expression or None
-        for name, used in metric.metrics.items():
+        for name, used in metric.using_metrics.items():
             _add_query(queries, name, used)
     query = _Policy.TargetTrackingMetricDataQueryProperty(
         id=id, expression=expression, metric_stat=stat, return_data=is_result
@@ -101,10 +104,7 @@ def _metric_stat(metric: MetricValue) -> Any:
         metric=_Policy.TargetTrackingMetricProperty(
             namespace=metric.namespace,
             metric_name=metric.metric_name,
-            dimensions=[
-                _Policy.TargetTrackingMetricDimensionProperty(name=name, value=value)
-                for name, value in metric.sorted_dimensions
-            ],
+            dimensions=[_QueryDimension(name=name, value=value) for name, value in metric.dimensions],
         ),
         stat=metric.statistic,
         unit=_unit(metric),

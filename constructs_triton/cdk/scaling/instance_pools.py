@@ -95,7 +95,7 @@ def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> Exp
     shares = [f"FILL({each}, 0) / {loads[name]:g}" for each, name in names.items()]
     return ExpressionValue(
         expression=f"100 * MAX([{', '.join(shares)}])",
-        metrics={
+        using_metrics={
             each: published(_CONCURRENT, statistic="Average", instance_type=name)
             for each, name in names.items()
         },
@@ -110,7 +110,7 @@ def add_missing_data_alarm(
     ids = {f"samples{position}": each.name for position, each in enumerate(types)}
     count = ExpressionValue(
         expression=" + ".join(f"FILL({each}, 0)" for each in ids),
-        metrics={
+        using_metrics={
             each: published(_CONCURRENT, statistic="SampleCount", instance_type=name)
             for each, name in ids.items()
         },

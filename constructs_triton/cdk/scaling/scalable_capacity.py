@@ -20,7 +20,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_policy,
 )
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.cdk.validation.stacks import environment_of
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.facts.limits import RangeLimit
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"

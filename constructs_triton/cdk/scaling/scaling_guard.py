@@ -21,13 +21,12 @@ from aws_cdk import (
     Stack,
 )
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.permissions.statements import Statement, allow, policy_document
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.scaling.scalable_capacity import SERVICE_NAME, service_linked_role_arn
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_functions.scaling_guard import (
@@ -80,7 +79,8 @@ class ScalingGuard(Construct):
         mark_as_own(self)
         self._previous_policies = endpoint.get_att("PreviousPolicies") if replaces_policies else None
         self._function = DeployFunction(self, "Function", SCALING_GUARD_FUNCTION)
-        before = self._policy("Before", _before_statements())
+        role = self._function.role
+        before = inline_policy(self, "Before", role, _before_statements())
         properties = {
             # A name, not a reference: the endpoint is created after the guard.
             "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
@@ -94,11 +94,7 @@ class ScalingGuard(Construct):
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
         endpoint.add_resource_dependency(gate_resource)
-        self._after = self._policy("After", after_statements([endpoint.attr_endpoint_arn]))
-
-    def _policy(self, id: str, statements: Sequence[Statement]) -> iam.Policy:
-        document = policy_document(each.to_json() for each in statements)
-        return iam.Policy(self, id, document=document, roles=[self._function.role])
+        self._after = inline_policy(self, "After", role, after_statements([endpoint.attr_endpoint_arn]))
 
     def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""

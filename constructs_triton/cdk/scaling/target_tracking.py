@@ -14,9 +14,9 @@ from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.scaling.targets import utilization_target
-from constructs_triton.cdk.validation.durations import duration_of
 from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
 from constructs_triton_core.limit_checks import check_range

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from aws_cdk import Duration
 
-from constructs_triton.cdk.validation.durations import milliseconds_of
 from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.read_once import milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import (

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from aws_cdk import Duration, Size
 
-from constructs_triton.cdk.validation.durations import duration_of
 from constructs_triton.cdk.validation.limit_checks import whole_gibibytes, whole_seconds
 from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import Value, check_values, declared_values, signature_with
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import TextLimit

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.validation.stacks import environment_of
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -44,7 +44,7 @@ def register_name(construct: Construct, name_property: str, name: str | None) ->
 def _key(scope: Construct, name_property: str, name: str) -> _Key:
     here = environment_of(scope)
     is_known = not is_token(here.account) and not is_token(here.region)
-    place = f"aws://{here.account}/{here.region}" if is_known else here.path
+    place = f"aws://{here.account}/{here.region}" if is_known else stack_of(scope).node.path
     return place, name_property, name.lower()
 
 

@@ -20,14 +20,14 @@ from constructs_triton.cdk.metrics.metric_values import (
 CALLS = MetricValue(
     namespace="AWS/SageMaker",
     metric_name="Invocations",
-    dimensions={"VariantName": "blue", "EndpointName": "digits"},
+    dimensions_map={"VariantName": "blue", "EndpointName": "digits"},
     statistic="Sum",
 )
 LATENCY = replace(CALLS, metric_name="ModelLatency", statistic="p99", unit=cloudwatch.Unit.MICROSECONDS)
 AVERAGE = replace(CALLS, statistic="Average", period=300)
 MILLISECONDS = converted(LATENCY, "m0", "/ 1000", "ModelLatency p99")
 SHARE = ExpressionValue(
-    expression="each / calls", metrics={"each": MILLISECONDS, "calls": CALLS}, label="share"
+    expression="each / calls", using_metrics={"each": MILLISECONDS, "calls": CALLS}, label="share"
 )
 
 GRAPHS: dict[str, tuple[list[Metric], list[Metric]]] = {

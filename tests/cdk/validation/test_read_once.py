@@ -5,7 +5,7 @@ from __future__ import annotations
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton.cdk.validation.stacks import environment_of, stack_of
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.tokens import is_token
 
 
