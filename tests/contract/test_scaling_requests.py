@@ -24,7 +24,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonScalableInstanceCount,
 )
-from constructs_triton.cdk.scaling.customized_metric import customized_metric
+from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_value
 
 pytestmark = pytest.mark.xdist_group("examples")  # the process with the CDK's validation rules
 
@@ -186,7 +186,7 @@ def test_alarms_stay_within_their_evaluation_limits(stack: cdk.Stack) -> None:
 def test_units_are_those_of_cloudwatch(unit: cloudwatch.Unit) -> None:
     """Units of scaling policies are valid; a policy with a wrong unit would find no data."""
     metric = cloudwatch.Metric(namespace="App", metric_name="Waiting", unit=unit)
-    found = customized_metric(metric).unit
+    found = customized_metric(metric_value(metric)).unit
     model = botocore.session.get_session().get_service_model("cloudwatch")
     shape = model.shape_for("StandardUnit")
     assert isinstance(shape, StringShape)

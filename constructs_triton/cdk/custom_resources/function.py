@@ -18,12 +18,12 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
 )
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
 
-def network_statement() -> iam.PolicyStatement:
+def network_statement() -> Statement:
     """Permissions to attach a function to a VPC.
 
     Source: AWS managed policy AWSLambdaVPCAccessExecutionRole, without its logs. Lambda creates the network
@@ -114,7 +114,7 @@ class DeployFunction(Construct):
         )
         self.log_group.grant_write(self.role)
         if "vpc" in settings:
-            self.role.add_to_policy(network_statement())
+            self.role.add_to_policy(network_statement().to_cdk())
             warn_without_route(self, settings, ("s3", *definition.services))
         self.function = lambda_.Function(
             self,
@@ -158,12 +158,8 @@ class ContinuedFunction(DeployFunction):
     def __init__(self, scope: Construct, id: str, definition: FunctionDefinition) -> None:
         super().__init__(scope, id, definition)
         # A policy of its own: the role's default policy comes before the function and cannot name it.
-        self.continuation_policy = iam.Policy(
-            self,
-            "Continuation",
-            roles=[self.role],
-            statements=[allow("ContinueItself", ["lambda:InvokeFunction"], [self.function.function_arn])],
-        )
+        itself = allow("ContinueItself", ["lambda:InvokeFunction"], [self.function.function_arn])
+        self.continuation_policy = inline_policy(self, "Continuation", self.role, [itself])
 
 
 def _code(folder: str) -> lambda_.AssetCode:

@@ -7,7 +7,6 @@ and a deletion do.
 from __future__ import annotations
 
 from aws_cdk import Aws
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -15,7 +14,7 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
-from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
+from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
@@ -75,7 +74,7 @@ def _spellings(name: str) -> list[str]:
     return [name] if is_token(name) else list(dict.fromkeys([name, name.lower()]))
 
 
-def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicyStatement]:
+def _endpoint_statements(scope: Construct, arns: list[str]) -> list[Statement]:
     configs = arn_in_stack(scope, "sagemaker", "endpoint-config", "*")
     return [
         # UpdateEndpoint is authorized for the configuration too, also for the previous one.
@@ -89,7 +88,7 @@ def _endpoint_statements(scope: Construct, arns: list[str]) -> list[iam.PolicySt
     ]
 
 
-def _key_statement(scope: Construct) -> iam.PolicyStatement:
+def _key_statement(scope: Construct) -> Statement:
     """Permission to encrypt the volumes of a fleet, also with the key of the previous configuration.
 
     Source: SageMaker API permissions reference, CreateEndpoint with a ``KmsKeyId``.

@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from aws_cdk import Aws, Duration, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
@@ -88,7 +87,7 @@ class ResponseVerification(Construct):
         endpoint_config: sagemaker.CfnEndpointConfig,
         variants: Sequence[str],
         target_models: Mapping[str, str],
-        decrypt: Sequence[iam.PolicyStatement] = (),
+        decrypt: Sequence[Statement] = (),
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
@@ -112,10 +111,10 @@ def _call_with_permissions(
     function: DeployFunction,
     resource_type: str,
     properties: Mapping[str, object],
-    statements: Sequence[iam.PolicyStatement],
+    statements: Sequence[Statement],
 ) -> None:
     """Let CloudFormation call the function, after it has the permissions."""
-    policy = iam.Policy(scope, "Policy", statements=list(statements), roles=[function.role])
+    policy = inline_policy(scope, "Policy", function.role, statements)
     timeout = Duration.minutes(_WAIT_MINUTES)
     resource = function.add_custom_resource(scope, "Resource", resource_type, properties, timeout)
     resource.node.add_dependency(policy)
@@ -123,7 +122,7 @@ def _call_with_permissions(
 
 def _statements(
     scope: Construct, endpoint: sagemaker.CfnEndpoint, bucket_name: str, key: str
-) -> list[iam.PolicyStatement]:
+) -> list[Statement]:
     return [
         allow("CallEndpoint", ["sagemaker:InvokeEndpoint"], [endpoint.attr_endpoint_arn]),
         allow(

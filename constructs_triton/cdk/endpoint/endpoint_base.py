@@ -18,6 +18,7 @@ from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_caller_statements
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
@@ -127,7 +128,7 @@ class EndpointBase(SageMakerEndpoint):
         grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"], {})
         if self._async_inference is not None:
             for statement in async_caller_statements(self._async_inference):
-                grantee.grant_principal.add_to_principal_policy(statement)
+                grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
         return grant
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -157,7 +158,7 @@ class EndpointBase(SageMakerEndpoint):
                 "use grant_invoke_async"
             )
 
-    def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
+    def _more_operating_statements(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
     def _grant(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
@@ -23,7 +22,8 @@ from constructs_triton.cdk.permissions.role_permissions import (
     removed_after_error,
 )
 from constructs_triton.cdk.permissions.role_trust import SAGEMAKER, check_trust
-from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
+from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.facts.execution_role import LOG_ACTIONS, NETWORK_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 
@@ -47,7 +47,7 @@ class ExecutionRole:
 
     @classmethod
     def make(
-        cls, scope: Construct, statements: Sequence[iam.PolicyStatement], given: iam.IRole | None
+        cls, scope: Construct, statements: Sequence[Statement], given: iam.IRole | None
     ) -> ExecutionRole:
         """Create a role that trusts SageMaker for this account only, or use ``given``, and add permissions.
 
@@ -81,7 +81,7 @@ class ExecutionRole:
                 "acknowledge this, or pass a role that takes policies",
             )
 
-    def add(self, *statements: iam.PolicyStatement) -> None:
+    def add(self, *statements: Statement) -> None:
         """Add statements that an update replaces, like the first ones."""
         if self.permissions is not None:
             self.permissions.add(*statements)
@@ -114,7 +114,7 @@ def make_endpoint_role(
 
 def observability_statements(
     scope: Construct, *, has_components: bool = False, has_jobs: bool = False
-) -> list[iam.PolicyStatement]:
+) -> list[Statement]:
     """Permissions to write logs and to publish the instance metrics that scaling uses.
 
     The containers of inference components write to other log groups, and publish to another namespace too.
@@ -135,7 +135,7 @@ def observability_statements(
     ]
 
 
-def host_statements(options: HostOptions) -> list[iam.PolicyStatement]:
+def host_statements(options: HostOptions) -> list[Statement]:
     """Permissions for the network and the storage volumes of the instances."""
     network = [] if options["vpc"] is None else [allow("AttachToVpc", NETWORK_ACTIONS, ["*"])]
     key, for_services = options["encryption_key"], {"Bool": {"kms:GrantIsForAWSResource": "true"}}
@@ -158,7 +158,7 @@ def request_data(requests: RequestOptions) -> list[DataUnderKeys]:
     return captured if asynchronous is None else [*captured, *async_inference_data(asynchronous)]
 
 
-def request_statements(requests: RequestOptions) -> list[iam.PolicyStatement]:
+def request_statements(requests: RequestOptions) -> list[Statement]:
     """Permissions for the same data."""
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
     captured = [] if capture is None else captured_data(capture).write_statements("DataCapture")
@@ -167,12 +167,12 @@ def request_statements(requests: RequestOptions) -> list[iam.PolicyStatement]:
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:
     # Against the confused deputy: SageMaker may assume the role only on behalf of this account's resources.
-    stack = Stack.of(scope)
-    own_resources = f"arn:{stack.partition}:sagemaker:{stack.region}:{stack.account}:*"
+    here = environment_of(scope)
+    own_resources = f"arn:{here.partition}:sagemaker:{here.region}:{here.account}:*"
     return iam.ServicePrincipal(
         SAGEMAKER,
         conditions={
-            "StringEquals": {"aws:SourceAccount": stack.account},
+            "StringEquals": {"aws:SourceAccount": here.account},
             "ArnLike": {"aws:SourceArn": own_resources},
         },
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aws_cdk import Aws, CfnResource, RemovalPolicy
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -34,7 +34,7 @@ def check_log_retention(name_property: str, name: str | None, retention: logs.Re
         )
 
 
-def keep_log_group_statement(log_group_name: str) -> iam.PolicyStatement:
+def keep_log_group_statement(log_group_name: str) -> Statement:
     """Deny the execution role the creation of a log group that the stack creates and deletes.
 
     SageMaker would create the group again for events that arrive after its deletion, and the next deployment
@@ -42,12 +42,7 @@ def keep_log_group_statement(log_group_name: str) -> iam.PolicyStatement:
     denies.
     """
     group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_group_name}"
-    return iam.PolicyStatement(
-        sid="KeepLogGroup",
-        effect=iam.Effect.DENY,
-        actions=["logs:CreateLogGroup"],
-        resources=[group, f"{group}:*"],
-    )
+    return Statement("KeepLogGroup", ["logs:CreateLogGroup"], [group, f"{group}:*"], effect="Deny")
 
 
 def make_log_group(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name, log_group_name
-from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
+from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
@@ -17,7 +16,7 @@ _READ_LOGS = ["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEve
 
 def operating_statements(
     stack: Stack, endpoint_name: str, endpoint_arn: str, *, is_imported: bool
-) -> Iterator[iam.PolicyStatement]:
+) -> Iterator[Statement]:
     """Yield the permissions to read the state and the logs of an endpoint.
 
     The stack of an imported endpoint is not known, so its events cannot be granted.
@@ -36,14 +35,12 @@ def operating_statements(
         yield allow(None, events, [arn_in_stack(stack, "cloudformation", "stack", f"{stack.stack_name}/*")])
 
 
-def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
+def component_log_statement(stack: Stack, inference_component_name: str) -> Statement:
     """Return the permission to read the logs of an inference component, or of all with ``*``."""
     return _log_statement(stack, component_log_group_name(inference_component_name))
 
 
-def warming_statements(
-    contents: RepositoryContents | None, endpoint_arn: str
-) -> Iterator[iam.PolicyStatement]:
+def warming_statements(contents: RepositoryContents | None, endpoint_arn: str) -> Iterator[Statement]:
     """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
     yield _allow(None, ["InvokeEndpoint"], [endpoint_arn])
     if contents is None:
@@ -55,7 +52,7 @@ def warming_statements(
         yield allow(None, ["kms:Decrypt"], [bucket.encryption_key.key_arn])
 
 
-def _allow(sid: str | None, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
+def _allow(sid: str | None, actions: list[str], resources: list[str]) -> Statement:
     return allow(sid, [f"sagemaker:{action}" for action in actions], resources)
 
 
@@ -63,11 +60,11 @@ def _any(stack: Stack, resource: str) -> str:
     return arn_in_stack(stack, "sagemaker", resource, "*")
 
 
-def _log_statement(stack: Stack, log_group_name: str) -> iam.PolicyStatement:
+def _log_statement(stack: Stack, log_group_name: str) -> Statement:
     return allow(None, _READ_LOGS, [arn_in_stack(stack, "logs", "log-group", f"{log_group_name}:*")])
 
 
-def _scaling_statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
+def _scaling_statements(stack: Stack) -> Iterator[Statement]:
     described = ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
     yield allow("ReadScaling", [f"application-autoscaling:Describe{what}" for what in described], ["*"])
     alarms = arn_in_stack(stack, "cloudwatch", "alarm", "*")

@@ -19,6 +19,7 @@ from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton_core.errors import InvalidValueError
 
@@ -74,10 +75,10 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             Stack.of(self), self._endpoint_name, self._endpoint_arn, is_imported=is_imported
         )
         for statement in (*statements, *self._more_operating_statements()):
-            grantee.grant_principal.add_to_principal_policy(statement)
+            grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
 
-    def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
+    def _more_operating_statements(self) -> Iterable[Statement]:
         """What the commands need on this type of endpoint only."""
         return ()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from aws_cdk import Fn, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
@@ -17,6 +16,7 @@ from constructs_triton.cdk.inference_component.component_endpoint_base import ho
 from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.loaded_models import UncompressedModels
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -115,7 +115,7 @@ class LoraAdapter(InferenceComponentBase):
             f"of {self._base.node.path}"
         )
 
-    def _place(self, source: AdapterSource) -> tuple[str, Sequence[iam.PolicyStatement]]:
+    def _place(self, source: AdapterSource) -> tuple[str, Sequence[Statement]]:
         """Return the address of the archive, and the permissions to read it."""
         if isinstance(source, ModelSource):
             stored = stored_models(source)
@@ -125,10 +125,7 @@ class LoraAdapter(InferenceComponentBase):
         assets = StackAssets(self)
         asset = assets.add_archive(pack_folder(Path(fspath(source)), assets.directory), (self.node.id,))
         conditions = in_own_account(self, asset.bucket_name)
-        read = iam.PolicyStatement(
-            sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn], conditions=conditions
-        )
-        return asset.model_data_url, [read]
+        return asset.model_data_url, [allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions)]
 
 
 def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> None:

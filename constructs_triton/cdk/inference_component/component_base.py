@@ -103,7 +103,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee: Who gets the permission.
         """
         logs = component_log_statement(Stack.of(self), self._inference_component_name)
-        grantee.grant_principal.add_to_principal_policy(logs)
+        grantee.grant_principal.add_to_principal_policy(logs.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeInferenceComponent")
 
     def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> TritonScalableCopyCount:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import jsii
 from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Resource, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
@@ -14,6 +13,7 @@ from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
 from constructs_triton.cdk.options.removal import is_kept
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -45,7 +45,7 @@ class ComponentEndpointBase(SageMakerEndpoint):
         """
         return self._host.instance_type
 
-    def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
+    def _more_operating_statements(self) -> Iterable[Statement]:
         return [component_log_statement(Stack.of(self), "*")]
 
     def _metric_variant_name(self) -> str:

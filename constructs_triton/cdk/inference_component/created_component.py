@@ -42,6 +42,7 @@ from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_after_error
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
@@ -211,7 +212,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         with removed_after_error(self):
             return self._host.role.permit(self, self._statements())
 
-    def _statements(self) -> list[iam.PolicyStatement]:
+    def _statements(self) -> list[Statement]:
         containers = (self._bound, *self._overrides.values())
         statements = [each for part in containers for each in part.location.read_statements]
         statements += [each for part in containers for each in part.image.pull_statements()]

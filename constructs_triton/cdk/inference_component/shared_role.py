@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 
@@ -26,7 +27,7 @@ class SharedRole:
         self,
         scope: Construct,
         execution: ExecutionRole,
-        statements: Sequence[iam.PolicyStatement] = (),
+        statements: Sequence[Statement] = (),
     ) -> None:
         self.role = execution.role
         self._scope = scope
@@ -49,7 +50,7 @@ class SharedRole:
         """Yield a warning if the role takes no policies."""
         return self._execution.findings()
 
-    def permit(self, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
+    def permit(self, scope: Construct, statements: Sequence[Statement]) -> RolePermissions | None:
         """Add the statements of a component, and return what its model must depend on."""
         if Stack.of(scope) is Stack.of(self._scope):
             return self._permit_here(statements)
@@ -62,7 +63,7 @@ class SharedRole:
         # A reference from the endpoint's stack to the component's would be a cycle between the stacks.
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
 
-    def _permit_here(self, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
+    def _permit_here(self, statements: Sequence[Statement]) -> RolePermissions | None:
         known, sids = self._known.copy(), self._sids.copy()
         try:
             self._add(statements)
@@ -71,7 +72,7 @@ class SharedRole:
             raise
         return self.permissions
 
-    def _add(self, statements: Sequence[iam.PolicyStatement]) -> None:
+    def _add(self, statements: Sequence[Statement]) -> None:
         if self.permissions is not None:
             self._execution.add(*self._register(statements))
         elif accepts_policies(self._scope, self.role):
@@ -81,20 +82,20 @@ class SharedRole:
             )
             self._execution = ExecutionRole(self.role, permissions)
 
-    def _register(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+    def _register(self, statements: Sequence[Statement]) -> list[Statement]:
         """Note statements, and return those that are not in the role yet, each with its own id."""
         return [self._with_own_id(each) for each in statements if self._is_new(each)]
 
-    def _is_new(self, statement: iam.PolicyStatement) -> bool:
-        resolved = Stack.of(self._scope).resolve(statement.to_statement_json())
+    def _is_new(self, statement: Statement) -> bool:
+        resolved = Stack.of(self._scope).resolve(statement.to_json())
         key = json.dumps({**resolved, "Sid": None}, sort_keys=True)
         is_new = key not in self._known
         self._known.add(key)
         return is_new
 
-    def _with_own_id(self, statement: iam.PolicyStatement) -> iam.PolicyStatement:
+    def _with_own_id(self, statement: Statement) -> Statement:
         sid = statement.sid
         if sid is None:
             return statement
         count = self._sids[sid] = self._sids.get(sid, 0) + 1
-        return statement if count == 1 else statement.copy(sid=f"{sid}{count}")
+        return statement if count == 1 else replace(statement, sid=f"{sid}{count}")

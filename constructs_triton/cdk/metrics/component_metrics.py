@@ -17,13 +17,24 @@ from constructs_triton.cdk.metrics.metric_definitions import (
     or_p99,
     published_metric,
 )
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
 
 
 def component_metric(
     metric_name: str, *, inference_component_name: str, **options: Unpack[MetricOptions]
-) -> cloudwatch.Metric:
+) -> MetricValue:
     """Return a metric of one inference component, over all its copies."""
     return published_metric(metric_name, {"InferenceComponentName": inference_component_name}, options)
+
+
+def copy_count_metric(inference_component_name: str, *, period: Duration | None = None) -> ExpressionValue:
+    """Return metric math for the number of copies. A minute without invocations has no value."""
+    # SageMaker publishes no such metric.
+    metrics = {
+        part: component_metric(name, inference_component_name=inference_component_name, period=period)
+        for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
+    }
+    return number_metric(metrics, "CopyCount")
 
 
 class ComponentMetrics:
@@ -39,7 +50,7 @@ class ComponentMetrics:
             metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
         """
         name = self._metric_component_name()
-        return component_metric(metric_name, inference_component_name=name, **options)
+        return component_metric(metric_name, inference_component_name=name, **options).to_cdk()
 
     def metric_invocations(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Number of invocations, summed over ``period``."""
@@ -99,9 +110,4 @@ class ComponentMetrics:
         Args:
             period: Period of the metric. Default: 1 minute.
         """
-        # SageMaker publishes no such metric. A minute without invocations has no value.
-        metrics = {
-            part: self.metric(name, period=period)
-            for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
-        }
-        return number_metric(metrics, period, "CopyCount")
+        return copy_count_metric(self._metric_component_name(), period=period).to_cdk()

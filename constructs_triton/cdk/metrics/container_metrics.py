@@ -9,7 +9,8 @@ from typing import TypeVar
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from constructs_triton.cdk.metrics.metric_definitions import publication_period
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
@@ -25,6 +26,11 @@ _NAMES = (
     "CacheHits",
     "CacheMisses",
 )
+_AVERAGES = {
+    "queue": ("QueueTime", "Requests"),
+    "compute": ("ComputeTime", "Requests"),
+    "batch size": ("Inferences", "Executions"),
+}
 _INTERVAL = 60  # of the model that publishes
 
 
@@ -66,17 +72,17 @@ class ContainerMetrics:
     @_of_model
     def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Average time that a request waited in the queue of a model. Of an ensemble, read its steps."""
-        return self._ratio("QueueTime", "Requests", f"{model}: queue", model, period)
+        return self._average("queue", model, period).to_cdk()
 
     @_of_model
     def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Average time of a request in a model, without queue and copies of tensors."""
-        return self._ratio("ComputeTime", "Requests", f"{model}: compute", model, period)
+        return self._average("compute", model, period).to_cdk()
 
     @_of_model
     def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Average size of the batches that a model ran, without hits of the response cache."""
-        return self._ratio("Inferences", "Executions", f"{model}: batch size", model, period)
+        return self._average("batch size", model, period).to_cdk()
 
     def metric(
         self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
@@ -93,18 +99,23 @@ class ContainerMetrics:
         Raises:
             InvalidValueError: the archive has no such model, or there is no such metric.
         """
+        return self._metric(name, model, statistic=statistic, period=period).to_cdk()
+
+    def _metric(
+        self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
+    ) -> MetricValue:
         if model not in self.models:
             hint = did_you_mean(model, self.models, f"its models are {quoted(self.models)}")
             raise InvalidValueError(f'model: must be a model of the archive, got "{model}"; {hint}')
         if name not in _NAMES:
             hint = did_you_mean(name, _NAMES, f"the metrics are {quoted(_NAMES)}")
             raise InvalidValueError(f'name: must be a metric that is published, got "{name}"; {hint}')
-        return cloudwatch.Metric(
+        return MetricValue(
             namespace=CONTAINER_NAMESPACE,
             metric_name=name,
             dimensions_map={"Endpoint": self.endpoint, "Variant": self.variant, "Model": model},
             statistic=statistic,
-            period=publication_period() if period is None else period,
+            period=60 if period is None else period,
             label=f"{model}: {name}",
         )
 
@@ -114,26 +125,25 @@ class ContainerMetrics:
         Args:
             period: Time over which values are aggregated. Default: 5 minutes.
         """
-        period = Duration.minutes(5) if period is None else period
-        published = self.metric("Requests", self.models[0], statistic="SampleCount", period=period)
-        return cloudwatch.MathExpression(
+        period = duration_of(300) if period is None else period
+        published = self._metric("Requests", self.models[0], statistic="SampleCount", period=period)
+        return ExpressionValue(
             expression=f"published * {_INTERVAL} / {period.to_seconds():g}",
             using_metrics={"published": published},
             label="reporting instances",
-            period=period,
-        )
+            period=published.period,
+        ).to_cdk()
 
-    def _ratio(
-        self, numerator: str, denominator: str, label: str, model: str, period: Duration | None
-    ) -> cloudwatch.MathExpression:
+    def _average(self, what: str, model: str, period: Duration | None = None) -> ExpressionValue:
+        numerator, denominator = _AVERAGES[what]
         # A quotient of sums weighs each request alike; an average of quotients would not. The ids are unique,
         # so that one graph can show several models.
-        divided, by = (self.metric(name, model, period=period) for name in (numerator, denominator))
+        divided, by = (self._metric(name, model, period=period) for name in (numerator, denominator))
         position = self.models.index(model)
         total, number = f"{numerator.lower()}{position}", f"{denominator.lower()}{position}"
-        return cloudwatch.MathExpression(
+        return ExpressionValue(
             expression=f"IF({number} > 0, {total} / {number}, 0)",
             using_metrics={total: divided, number: by},
-            label=label,
+            label=f"{model}: {what}",
             period=divided.period,
         )

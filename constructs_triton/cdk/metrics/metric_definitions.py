@@ -13,6 +13,7 @@ from typing import TypedDict
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
 from constructs_triton_core.facts import facts_of
 
 _load = facts_of(__package__)
@@ -70,41 +71,31 @@ class MetricOptions(TypedDict, total=False):
     instance_type: str | None
 
 
-@cache
-def publication_period() -> Duration:
-    """Return the interval at which SageMaker publishes: one minute, created once."""
-    return Duration.minutes(1)
-
-
-def published_metric(
-    metric_name: str, dimensions: dict[str, str], options: MetricOptions
-) -> cloudwatch.Metric:
-    """Return a metric of SageMaker with its usual statistic and unit."""
+def published_metric(metric_name: str, dimensions: dict[str, str], options: MetricOptions) -> MetricValue:
+    """Return a metric of SageMaker with its usual statistic and unit, published each minute."""
     definition = metric_definition(metric_name)
     statistic, period = options.get("statistic"), options.get("period")
     if (instance_type := options.get("instance_type")) is not None:
         dimensions = {**dimensions, "InstanceType": instance_type}
-    return cloudwatch.Metric(
+    return MetricValue(
         namespace=definition.namespace,
         metric_name=metric_name,
         dimensions_map=dimensions,
         statistic=definition.statistic if statistic is None else statistic,
         unit=definition.unit,
-        period=publication_period() if period is None else period,
+        period=60 if period is None else period,
         label=options.get("label"),
         color=options.get("color"),
     )
 
 
-def number_metric(
-    metrics: Mapping[str, cloudwatch.IMetric], period: Duration | None, label: str
-) -> cloudwatch.MathExpression:
+def number_metric(metrics: Mapping[str, MetricValue], label: str) -> ExpressionValue:
     """Return metric math for a number of instances or copies: ``total`` divided by ``share``."""
-    return cloudwatch.MathExpression(
+    return ExpressionValue(
         # Rounded, because three times a third is not exactly 1 in floating point.
         expression="FLOOR(total / share + 0.5)",
-        using_metrics={**metrics},
-        period=publication_period() if period is None else period,
+        using_metrics=metrics,
+        period=metrics["total"].period,
         label=label,
     )
 

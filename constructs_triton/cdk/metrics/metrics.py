@@ -15,6 +15,7 @@ from constructs_triton.cdk.metrics.metric_definitions import (
     or_p99,
     published_metric,
 )
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue, converted
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 
@@ -23,7 +24,7 @@ _MICROSECONDS_IN = {"MICROSECONDS": 1, "MILLISECONDS": 1_000, "SECONDS": 1_000_0
 
 def variant_metric(
     metric_name: str, *, endpoint_name: str, variant_name: str, **options: Unpack[MetricOptions]
-) -> cloudwatch.Metric:
+) -> MetricValue:
     """Return a metric of one variant, or of the endpoint's queue, which has no ``VariantName``."""
     dimensions = {"EndpointName": endpoint_name}
     if metric_definition(metric_name).has_variant_dimension:
@@ -38,7 +39,7 @@ def instance_count_metric(
     from_queue: bool = False,
     period: Duration | None = None,
     label: str = "InstanceCount",
-) -> cloudwatch.MathExpression:
+) -> ExpressionValue:
     """Return metric math for the number of instances of a variant.
 
     SageMaker publishes no such metric. Each invocation adds 1 to ``Invocations`` and 1/instances to
@@ -52,7 +53,7 @@ def instance_count_metric(
         part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
         for part, name in (("total", total), ("share", share))
     }
-    return number_metric(metrics, period, label)
+    return number_metric(metrics, label)
 
 
 class VariantMetrics:
@@ -73,6 +74,9 @@ class VariantMetrics:
         Args:
             metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
         """
+        return self._metric(metric_name, **options).to_cdk()
+
+    def _metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> MetricValue:
         # The queue belongs to the endpoint, so an endpoint with several variants has its metrics too.
         has_variant = metric_definition(metric_name).has_variant_dimension
         return variant_metric(
@@ -129,7 +133,7 @@ class VariantMetrics:
         Raises:
             InvalidValueError: another unit.
         """
-        return _in_unit(self.metric("ModelLatency", **or_p99(options)), unit)
+        return _in_unit(self._metric("ModelLatency", **or_p99(options)), unit)
 
     def metric_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -138,7 +142,7 @@ class VariantMetrics:
 
         The arguments are those of :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("OverheadLatency", **or_p99(options)), unit)
+        return _in_unit(self._metric("OverheadLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -149,7 +153,7 @@ class VariantMetrics:
         ``InvokeEndpointWithResponseStream`` publishes them is not known, so no alarm of this library uses
         them. They have no dimension for components. The arguments are those of :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkLatency", **or_p99(options)), unit)
+        return _in_unit(self._metric("FirstChunkLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_model_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -159,7 +163,7 @@ class VariantMetrics:
         Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
         :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkModelLatency", **or_p99(options)), unit)
+        return _in_unit(self._metric("FirstChunkModelLatency", **or_p99(options)), unit)
 
     def metric_first_chunk_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
@@ -169,7 +173,7 @@ class VariantMetrics:
         Not settled, as :meth:`metric_first_chunk_latency`. The arguments are those of
         :meth:`metric_model_latency`.
         """
-        return _in_unit(self.metric("FirstChunkOverheadLatency", **or_p99(options)), unit)
+        return _in_unit(self._metric("FirstChunkOverheadLatency", **or_p99(options)), unit)
 
     # Instances.
 
@@ -204,11 +208,15 @@ class VariantMetrics:
             from_queue: Whether to calculate it from the backlog, for an asynchronous endpoint.
             period: Period of the metric. Default: 1 minute.
         """
-        names = {
-            "endpoint_name": self._metric_endpoint_name(),
-            "variant_name": self._metric_variant_name(),
-        }
-        return instance_count_metric(**names, from_queue=from_queue, period=period)
+        return self._instance_count(from_queue=from_queue, period=period).to_cdk()
+
+    def _instance_count(self, *, from_queue: bool, period: Duration | None) -> ExpressionValue:
+        return instance_count_metric(
+            endpoint_name=self._metric_endpoint_name(),
+            variant_name=self._metric_variant_name(),
+            from_queue=from_queue,
+            period=period,
+        )
 
     # Multi-model endpoints. SageMaker publishes no metrics of a single model.
 
@@ -270,20 +278,15 @@ class VariantMetrics:
 
 
 def _in_unit(
-    metric: cloudwatch.Metric, unit: cloudwatch.Unit | None
+    metric: MetricValue, unit: cloudwatch.Unit | None
 ) -> cloudwatch.Metric | cloudwatch.MathExpression:
     check_type("unit", unit, (cloudwatch.Unit, "Unit.MILLISECONDS"))
     if unit is None or unit is cloudwatch.Unit.MICROSECONDS:
-        return metric
+        return metric.to_cdk()
     if unit.name not in _MICROSECONDS_IN:
         raise InvalidValueError(
             f"unit: must be MICROSECONDS, MILLISECONDS or SECONDS, got {unit.name}; choose one of them"
         )
     name = re.sub(r"\W", "_", f"m_{metric.metric_name}_{metric.statistic}")
-    return cloudwatch.MathExpression(
-        expression=f"{name} / {_MICROSECONDS_IN[unit.name]}",
-        using_metrics={name: metric},
-        period=metric.period,
-        label=f"{metric.metric_name} ({unit.name.lower()})" if metric.label is None else metric.label,
-        color=metric.color,
-    )
+    label = f"{metric.metric_name} ({unit.name.lower()})" if metric.label is None else metric.label
+    return converted(metric, name, f"/ {_MICROSECONDS_IN[unit.name]}", label).to_cdk()

@@ -22,6 +22,7 @@ from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
 from constructs_triton.cdk.validation.properties import DurationDefault
+from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 
@@ -123,8 +124,8 @@ def variant_rules(
 ) -> Iterator[AlarmRule]:
     """Yield the alarms of one variant, errors and latency first."""
     is_asynchronous = endpoint.is_asynchronous
-    yield from error_rules(variant, thresholds["error_rate_percent"], _error_causes(endpoint))
-    yield from latency_rules(variant, thresholds["model_latency_objective"])
+    yield from error_rules(variant._metric, thresholds["error_rate_percent"], _error_causes(endpoint))
+    yield from latency_rules(variant._metric, thresholds["model_latency_objective"])
     yield from _memory_rules(variant, thresholds["gpu_memory_percent"])
     yield from _disk_rules(variant, thresholds["disk_percent"])
     if endpoint.is_multi_model:
@@ -145,7 +146,7 @@ def endpoint_rules(endpoint: ITritonEndpoint, thresholds: AlarmThresholds) -> It
         yield AlarmRule(
             name="OldestRequest",
             description="A request has been queued for a long time: instances are too few, or fail.",
-            metric=endpoint.metric("ApproximateAgeOfOldestRequest"),
+            metric=endpoint.variants[0]._metric("ApproximateAgeOfOldestRequest"),
             threshold=age.to_seconds(),
         )
 
@@ -163,7 +164,7 @@ def _memory_rules(variant: EndpointVariant, percent: float | None) -> Iterator[A
     yield AlarmRule(
         name="GpuMemory",
         description="GPU memory is almost full: models are unloaded, or fail to load.",
-        metric=variant.metric("GPUMemoryUtilization", statistic="Maximum"),
+        metric=variant._metric("GPUMemoryUtilization", statistic="Maximum"),
         threshold=product("gpu_memory_percent", percent, gpus),
     )
 
@@ -173,7 +174,7 @@ def _disk_rules(variant: EndpointVariant, percent: float | None) -> Iterator[Ala
         yield AlarmRule(
             name="Disk",
             description="The disk is almost full: models can no longer be downloaded.",
-            metric=variant.metric("DiskUtilization", statistic="Maximum"),
+            metric=variant._metric("DiskUtilization", statistic="Maximum"),
             threshold=percent,
         )
 
@@ -183,7 +184,7 @@ def _cache_rules(variant: EndpointVariant, percent: float | None) -> Iterator[Al
         yield AlarmRule(
             name="ModelCacheHit",
             description="Too many requests find their model not loaded: memory is too small for the models.",
-            metric=variant.metric("ModelCacheHit", period=Duration.minutes(5)),
+            metric=variant._metric("ModelCacheHit", period=duration_of(300)),
             threshold=product("model_cache_hit_percent", percent, 0.01),
             comparison=_Comparison.LESS_THAN_THRESHOLD,
             evaluation_periods=3,
@@ -195,7 +196,7 @@ def _loading_rules(variant: EndpointVariant, wait: Duration | None) -> Iterator[
         yield AlarmRule(
             name="ModelLoadingWait",
             description="Requests wait too long until their model is downloaded and loaded.",
-            metric=variant.metric("ModelLoadingWaitTime", period=Duration.minutes(5)),
+            metric=variant._metric("ModelLoadingWaitTime", period=duration_of(300)),
             threshold=microseconds("model_loading_wait", wait),
             evaluation_periods=3,
         )
@@ -211,7 +212,7 @@ def _capacity_rules(
     yield AlarmRule(
         name="AtMaxCapacity",
         description="Scaling has reached max_capacity and may need more instances.",
-        metric=variant.metric_instance_count(from_queue=from_queue, period=period),
+        metric=variant._instance_count(from_queue=from_queue, period=period),
         threshold=scalable.max_capacity,
         comparison=_Comparison.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         evaluation_periods=periods,
@@ -225,7 +226,7 @@ def _idle_rules(variant: EndpointVariant, duration: Duration | None) -> Iterator
     yield AlarmRule(
         name="NoInvocations",
         description="The endpoint has had no requests, but its instances cost money.",
-        metric=variant.metric("Invocations", period=period),
+        metric=variant._metric("Invocations", period=period),
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,
@@ -242,7 +243,7 @@ def _queue_rules(variant: EndpointVariant, longest: Duration | None) -> Iterator
         yield AlarmRule(
             name=f"QueueTime{model}",
             description=f'Requests wait too long in the queue of model "{model}".',
-            metric=variant.container_metrics.queue_time(model),
+            metric=variant.container_metrics._average("queue", model),
             threshold=microseconds("queue_time", longest),
             datapoints_to_alarm=3,
         )
@@ -256,7 +257,7 @@ def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Itera
     yield AlarmRule(
         name="ContainerMetricsMissing",
         description="No instance publishes Triton's metrics: its model _metrics may have ended.",
-        metric=metrics.metric("Requests", metrics.models[0], statistic="SampleCount", period=period),
+        metric=metrics._metric("Requests", metrics.models[0], statistic="SampleCount", period=period),
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,
@@ -266,8 +267,9 @@ def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Itera
 
 def _window(property: str, duration: Duration) -> tuple[Duration, int]:
     """Return a period, and the number of periods in a duration."""
-    if duration.is_unresolved():
+    milliseconds = milliseconds_of(duration)
+    if milliseconds is None:
         raise not_multiplied(property)
-    total = duration.to_seconds()
+    total = milliseconds / 1000
     seconds = 3600 if total >= 86400 else 300 if total >= 900 else 60
-    return Duration.seconds(seconds), math.ceil(total / seconds)
+    return duration_of(seconds), math.ceil(total / seconds)

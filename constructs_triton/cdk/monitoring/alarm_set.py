@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, TypedDict
@@ -11,8 +11,8 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
-from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue
+from constructs_triton.cdk.options.rollback_alarms import note_alarm
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.declared_values import Value
@@ -49,8 +49,8 @@ class SharedThresholds(TypedDict, total=False):
     ]
 
 
-Metrics = EndpointVariant | IInferenceComponent
-"""What the alarms are about, with its method ``metric``."""
+Metrics = Callable[..., MetricValue]
+"""Returns a metric of what the alarms are about, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class AlarmRule:
 
     name: str
     description: str
-    metric: cloudwatch.IMetric
+    metric: Metric
     threshold: float
     comparison: cloudwatch.ComparisonOperator = _Comparison.GREATER_THAN_THRESHOLD
     evaluation_periods: float = 5
@@ -75,7 +75,7 @@ class AlarmRule:
         return cloudwatch.Alarm(
             scope,
             id,
-            metric=self.metric,
+            metric=self.metric.to_cdk(),
             alarm_name=alarm_name,
             alarm_description=self.description,
             threshold=self.threshold,
@@ -104,8 +104,11 @@ class AlarmSet(Construct):
             name: rule.create(self, name, None if prefix is None else f"{prefix}-{name}")
             for name, rule in rules.items()
         }
-        for alarm in self._alarms.values():
-            alarm.add_alarm_action(*actions)
+        for name, alarm in self._alarms.items():
+            if prefix is None:
+                note_alarm(alarm, rules[name].metric)
+            if actions:
+                alarm.add_alarm_action(*actions)
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
@@ -146,7 +149,7 @@ def error_rules(
             name=name,
             description=description,
             # Each error counts 1 and each other request 0, so the average is the error rate.
-            metric=metrics.metric(metric_name, statistic="Average"),
+            metric=metrics(metric_name, statistic="Average"),
             threshold=product("error_rate_percent", percent, 0.01),
             datapoints_to_alarm=3,
             rolls_back=True,
@@ -159,7 +162,7 @@ def latency_rules(metrics: Metrics, objective: Duration | None) -> Iterator[Alar
         yield AlarmRule(
             name="ModelLatency",
             description="More than one request in a hundred takes longer than the latency objective.",
-            metric=metrics.metric("ModelLatency", statistic="p99"),
+            metric=metrics("ModelLatency", statistic="p99"),
             threshold=microseconds("model_latency_objective", objective),
             datapoints_to_alarm=3,
             rolls_back=True,

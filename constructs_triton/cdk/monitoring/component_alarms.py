@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Unpack
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.monitoring.alarm_set import (
     PERCENT,
     AlarmRule,
     AlarmSet,
+    Metrics,
     SharedThresholds,
     check_alarm_options,
     error_rules,
@@ -85,25 +88,26 @@ class TritonComponentAlarms(AlarmSet):
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
-    yield from error_rules(component, thresholds["error_rate_percent"], _ERROR_CAUSES)
-    yield from latency_rules(component, thresholds["model_latency_objective"])
+    metric = partial(component_metric, inference_component_name=component.inference_component_name)
+    yield from error_rules(metric, thresholds["error_rate_percent"], _ERROR_CAUSES)
+    yield from latency_rules(metric, thresholds["model_latency_objective"])
     percent = thresholds["gpu_memory_percent"]
     if percent is not None and component.uses_gpus is not False:
         yield AlarmRule(
             name="GpuMemory",
             description="The memory of the component's GPUs is almost full.",
-            metric=component.metric("GPUMemoryUtilizationNormalized", statistic="Maximum"),
+            metric=metric("GPUMemoryUtilizationNormalized", statistic="Maximum"),
             threshold=percent,
         )
-    yield from _capacity_rules(component, thresholds["no_capacity_minutes"])
+    yield from _capacity_rules(metric, thresholds["no_capacity_minutes"])
 
 
-def _capacity_rules(component: IInferenceComponent, minutes: float | None) -> Iterator[AlarmRule]:
+def _capacity_rules(metric: Metrics, minutes: float | None) -> Iterator[AlarmRule]:
     if minutes is not None:
         yield AlarmRule(
             name="NoCapacity",
             description="Requests find no copy of the component: it does not wake up, or has no instances.",
-            metric=component.metric("NoCapacityInvocationFailures"),
+            metric=metric("NoCapacityInvocationFailures"),
             threshold=0,
             evaluation_periods=60,
             datapoints_to_alarm=minutes,

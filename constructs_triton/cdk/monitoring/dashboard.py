@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.component_metrics import component_metric, copy_count_metric
+from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue, converted
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
-from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, converted, graph
+from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, graph
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITritonEndpoint
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
+from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
 
-_Row = list[cloudwatch.IWidget]
+_Row = list[widgets.Widget]
+
+
+class _Rows(cloudwatch.ConcreteWidget):
+    """Rows of widgets, for the CDK one widget whose JSON is finished. It is the first of its dashboard."""
+
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._placed: _Row = []
+        height = 0
+        for row in rows:
+            self._placed += [{**each, "x": x * each["width"], "y": height} for x, each in enumerate(row)]
+            height += row[0]["height"]
+        super().__init__(widgets.GRID_WIDTH, height)
+
+    def to_json(self) -> list[Any]:
+        """Return all widgets."""
+        return self._placed
 
 
 class _Dashboard(Construct):
@@ -33,10 +54,9 @@ class _Dashboard(Construct):
             self,
             "Resource",
             dashboard_name=dashboard_name,
-            default_interval=Duration.hours(3) if default_interval is None else default_interval,
+            default_interval=duration_of(3 * 3600) if default_interval is None else default_interval,
         )
-        for row in rows:
-            self._dashboard.add_widgets(*row)
+        self._dashboard.add_widgets(_Rows(rows))
 
     @property
     def dashboard(self) -> cloudwatch.Dashboard:
@@ -86,13 +106,13 @@ class TritonDashboard(_Dashboard):
                 'TritonEndpoint.from_endpoint_name(self, "Endpoint", "...")',
             )
         check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
-        objective = None if model_latency_objective is None else model_latency_objective.to_milliseconds()
+        objective = None if model_latency_objective is None else milliseconds_of(model_latency_objective)
         rows = (row for endpoint in endpoints for row in _rows(endpoint, objective))
         super().__init__(scope, id, rows, dashboard_name, default_interval)
 
 
 def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
-    yield [cloudwatch.TextWidget(markdown=f"## {endpoint.endpoint_name}", width=24, height=1)]
+    yield widgets.title_row(endpoint.endpoint_name)
     if endpoint.is_asynchronous:
         yield from widgets.asynchronous_rows(endpoint, objective_ms)
     else:
@@ -141,37 +161,35 @@ class TritonComponentDashboard(_Dashboard):
 
 
 def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
-    yield [cloudwatch.TextWidget(markdown=f"## {component.inference_component_name}", width=24, height=1)]
-    per_copy = [component.metric("InvocationsPerCopy", label="per copy")]
+    name = component.inference_component_name
+    metric = partial(component_metric, inference_component_name=name)
+    yield widgets.title_row(name)
+    per_copy = [metric("InvocationsPerCopy", label="per copy")]
     yield [
-        graph("Invocations", [component.metric("Invocations", label="all copies"), *per_copy], "per minute"),
-        graph("Latency", list(_latencies(component)), "ms"),
+        graph("Invocations", [metric("Invocations", label="all copies"), *per_copy], "per minute"),
+        graph("Latency", list(_latencies(metric)), "ms"),
     ]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
-    no_copy = component.metric("NoCapacityInvocationFailures", label="no copy")
+    no_copy = metric("NoCapacityInvocationFailures", label="no copy")
     yield [
-        graph("Errors", [*(component.metric(each, label=each) for each in errors), no_copy], "per minute"),
-        graph("Concurrent requests per copy", [component.metric("ConcurrentRequestsPerCopy")], "requests"),
+        graph("Errors", [*(metric(each, label=each) for each in errors), no_copy], "per minute"),
+        graph("Concurrent requests per copy", [metric("ConcurrentRequestsPerCopy")], "requests"),
     ]
-    yield [_copies(component), _utilization(component)]
+    copies = graph("Copies", [copy_count_metric(name)], "copies", notes=bounds(component.scalable_copy_count))
+    yield [copies, _utilization(component, metric)]
 
 
-def _latencies(component: IInferenceComponent) -> Iterator[cloudwatch.IMetric]:
+def _latencies(metric_of: Callable[..., MetricValue]) -> Iterator[Metric]:
     wanted = [("ModelLatency", statistic) for statistic in ("p50", "p90", "p99")]
     for position, (name, statistic) in enumerate([*wanted, ("OverheadLatency", "p99")]):
-        metric = component.metric(name, statistic=statistic)
+        metric = metric_of(name, statistic=statistic)
         # SageMaker publishes microseconds.
         yield converted(metric, f"m{position}", "/ 1000", f"{name} {statistic}")
 
 
-def _copies(component: IInferenceComponent) -> cloudwatch.GraphWidget:
-    notes = bounds(component.scalable_copy_count)
-    return graph("Copies", [component.metric_copy_count()], "copies", notes=notes)
-
-
-def _utilization(component: IInferenceComponent) -> cloudwatch.GraphWidget:
+def _utilization(component: IInferenceComponent, metric: Callable[..., MetricValue]) -> widgets.Widget:
     names = ["GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "MemoryUtilization"]
     if component.uses_gpus is False:
         names = names[2:]
-    lines = [component.metric(f"{name}Normalized", label=name) for name in names]
+    lines = [metric(f"{name}Normalized", label=name) for name in names]
     return graph("Utilization of what is reserved", lines, "%")

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
 
-from aws_cdk import aws_cloudwatch as cloudwatch
-
+from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
+from constructs_triton.cdk.metrics.metric_values import (
+    ExpressionValue,
+    Metric,
+    MetricValue,
+    converted,
+    graph_metrics,
+)
 from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
 from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
@@ -13,12 +21,16 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
+from constructs_triton.cdk.validation.read_once import pseudo_parameter
 
+GRID_WIDTH = 24
 _WIDTH = 12  # two graphs in a row
 _HEIGHT = 6
-_Metrics = Sequence[cloudwatch.IMetric]
-_Notes = Sequence[cloudwatch.HorizontalAnnotation]
-_Row = list[cloudwatch.IWidget]
+_Metrics = Sequence[Metric]
+_Note = dict[str, Any]
+Widget = dict[str, Any]
+"""A widget as CloudWatch has it in JSON, without its place."""
+_Row = list[Widget]
 
 
 def real_time_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
@@ -56,20 +68,14 @@ def instance_type_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _R
 
 def _by_type(
     endpoint: ITritonEndpoint, variant: EndpointVariant, name: str, divisors: Sequence[float]
-) -> list[cloudwatch.IMetric]:
+) -> list[Metric]:
     """One metric of each instance type, divided by a number of its own."""
     metrics = [
-        variant_metric(
-            name,
-            endpoint_name=endpoint.endpoint_name,
-            variant_name=variant.variant_name,
-            instance_type=each.name,
-            label=each.name,
-        )
+        _metric(endpoint, variant, name, instance_type=each.name, label=each.name)
         for each in variant.instance_types
     ]
     return [
-        metric if divisor == 1 else converted(metric, f"m{at}", f"/ {divisor:g}", str(metric.label))
+        metric if divisor == 1 else converted(metric, f"m{at}", f"/ {divisor:g}", metric.label)
         for at, (metric, divisor) in enumerate(zip(metrics, divisors, strict=True))
     ]
 
@@ -80,10 +86,10 @@ def container_row(variant: EndpointVariant) -> _Row:
     times = [
         _milliseconds(expression)
         for model in metrics.models
-        for expression in (metrics.queue_time(model), metrics.compute_time(model))
+        for expression in (metrics._average("queue", model), metrics._average("compute", model))
     ]
-    sizes = [metrics.batch_size(model) for model in metrics.models]
-    failures = [metrics.metric("Failures", model) for model in metrics.models]
+    sizes = [metrics._average("batch size", model) for model in metrics.models]
+    failures = [metrics._metric("Failures", model) for model in metrics.models]
     title = f"{variant.variant_name}: {{}} by model"
     return [
         graph(title.format("queue and compute time"), times, "ms"),
@@ -93,13 +99,8 @@ def container_row(variant: EndpointVariant) -> _Row:
     ]
 
 
-def _milliseconds(time: cloudwatch.MathExpression) -> cloudwatch.MathExpression:
-    return cloudwatch.MathExpression(
-        expression=f"({time.expression}) / 1000",
-        using_metrics=time.using_metrics,
-        label=time.label,
-        period=time.period,
-    )
+def _milliseconds(time: ExpressionValue) -> ExpressionValue:
+    return replace(time, expression=f"({time.expression}) / 1000")
 
 
 def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
@@ -114,7 +115,7 @@ def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
     ]
 
 
-def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
+def _traffic(endpoint: ITritonEndpoint) -> Widget:
     return graph(
         "Invocations",
         _of_variants(endpoint, ("Invocations",)),
@@ -125,31 +126,29 @@ def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     )
 
 
-def _latency(
-    endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None
-) -> cloudwatch.GraphWidget:
+def _latency(endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None) -> Widget:
     container, other = names
     wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
     wanted += [(other, statistic) for statistic in ("p50", "p99")]
     notes = _targets(endpoint, (container,), divisor=1000)
     if objective_ms is not None:
-        notes.append(cloudwatch.HorizontalAnnotation(value=objective_ms, label="objective"))
+        notes.append({"value": objective_ms, "label": "objective"})
     metrics = _scaled(endpoint, wanted, factor="/ 1000")
     return graph("Latency", metrics, "ms", notes=notes)
 
 
-def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
+def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> Widget:
     return graph("Errors", _of_variants(endpoint, names), "per minute")
 
 
-def _concurrency(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
+def _concurrency(endpoint: ITritonEndpoint) -> Widget:
     names = ("ConcurrentRequestsPerModel",)
     return graph(
         "Concurrent requests", _of_variants(endpoint, names), "requests", notes=_targets(endpoint, names)
     )
 
 
-def _backlog(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
+def _backlog(endpoint: ITritonEndpoint) -> Widget:
     return graph(
         "Queue",
         [_of_queue(endpoint, "ApproximateBacklogSize")],
@@ -160,13 +159,13 @@ def _backlog(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     )
 
 
-def _oldest_request(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
+def _oldest_request(endpoint: ITritonEndpoint) -> Widget:
     oldest = _of_queue(endpoint, "ApproximateAgeOfOldestRequest")
     waiting = _of_queue(endpoint, "HasBacklogWithoutCapacity")
     return graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
 
 
-def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
     """Each utilization divided by the number of vCPUs or GPUs, so the range is 0 to 100.
 
     If the number is unknown, the metric is shown unchanged and the axis has no maximum.
@@ -180,7 +179,7 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwa
     )
     if variant.instance_type.gpus == 0:
         names = names[2:]
-    lines: list[cloudwatch.IMetric] = []
+    lines: list[Metric] = []
     for position, name in enumerate(names):
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
@@ -192,7 +191,7 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwa
     return graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
 
 
-def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
     count = instance_count_metric(
         endpoint_name=endpoint.endpoint_name,
         variant_name=variant.variant_name,
@@ -202,10 +201,10 @@ def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatc
     return graph(f"{variant.variant_name}: instances", [count], "instances", notes=notes)
 
 
-def bounds(scalable: ScalableCapacity | None) -> list[cloudwatch.HorizontalAnnotation]:
+def bounds(scalable: ScalableCapacity | None) -> list[_Note]:
     """The lines of a minimum and a maximum."""
     values = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
-    return [cloudwatch.HorizontalAnnotation(value=each, label=label) for label, each in values.items()]
+    return [{"value": each, "label": label} for label, each in values.items()]
 
 
 def graph(
@@ -213,47 +212,58 @@ def graph(
     left: _Metrics,
     label: str,
     *,
-    notes: _Notes = (),
+    notes: Sequence[_Note] = (),
     right: _Metrics = (),
     right_label: str | None = None,
-    right_notes: _Notes = (),
+    right_notes: Sequence[_Note] = (),
     max: float | None = None,
-) -> cloudwatch.GraphWidget:
+) -> Widget:
     """A graph that begins at zero."""
-    return cloudwatch.GraphWidget(
-        title=title,
-        width=_WIDTH,
-        height=_HEIGHT,
-        left=list(left),
-        left_annotations=list(notes),
-        left_y_axis=cloudwatch.YAxisProps(min=0, max=max, label=label, show_units=False),
-        right=list(right),
-        right_annotations=list(right_notes),
-        right_y_axis=cloudwatch.YAxisProps(min=0, label=right_label, show_units=False) if right else None,
-    )
+    lines = [{**each, "yAxis": "left"} for each in notes] + [
+        {**each, "yAxis": "right"} for each in right_notes
+    ]
+    axes = {"left": _axis(label, max)} | ({"right": _axis(right_label)} if right else {})
+    return {
+        "type": "metric",
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "x": 0,
+        "y": 0,
+        "properties": {
+            "view": "timeSeries",
+            "title": title,
+            "region": pseudo_parameter("REGION"),
+            "metrics": graph_metrics(left, right),
+            **({"annotations": {"horizontal": lines}} if lines else {}),
+            "yAxis": axes,
+        },
+    }
+
+
+def title_row(text: str) -> _Row:
+    """A heading over the whole width."""
+    properties = {"markdown": f"## {text}"}
+    return [{"type": "text", "width": GRID_WIDTH, "height": 1, "x": 0, "y": 0, "properties": properties}]
+
+
+def _axis(label: str | None, max: float | None = None) -> dict[str, Any]:
+    axis = {"label": label, "max": max, "min": 0, "showUnits": False}
+    return {name: value for name, value in axis.items() if value is not None}
 
 
 def _metric(
-    endpoint: ITritonEndpoint,
-    variant: EndpointVariant,
-    name: str,
-    statistic: str | None = None,
-    label: str | None = None,
-) -> cloudwatch.Metric:
-    return variant_metric(
-        name,
-        endpoint_name=endpoint.endpoint_name,
-        variant_name=variant.variant_name,
-        statistic=statistic,
-        label=name if label is None else label,
-    )
+    endpoint: ITritonEndpoint, variant: EndpointVariant, name: str, **options: Unpack[MetricOptions]
+) -> MetricValue:
+    names = {"endpoint_name": endpoint.endpoint_name, "variant_name": variant.variant_name}
+    options.setdefault("label", name)
+    return variant_metric(name, **names, **options)
 
 
-def _of_queue(endpoint: ITritonEndpoint, name: str) -> cloudwatch.Metric:
+def _of_queue(endpoint: ITritonEndpoint, name: str) -> MetricValue:
     return variant_metric(name, endpoint_name=endpoint.endpoint_name, variant_name="", label=name)
 
 
-def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[cloudwatch.IMetric]:
+def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric]:
     return [
         _metric(endpoint, variant, name, label=_label(endpoint, variant, name))
         for variant in endpoint.variants
@@ -261,27 +271,18 @@ def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[cloudw
     ]
 
 
-def _scaled(
-    endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
-) -> list[cloudwatch.IMetric]:
+def _scaled(endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str) -> list[Metric]:
     """Each metric of each variant, converted to another unit. Ids are unique within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [
         converted(
-            _metric(endpoint, variant, name, statistic),
+            _metric(endpoint, variant, name, statistic=statistic),
             f"m{position}",
             factor,
             _label(endpoint, variant, name if statistic == "Average" else f"{name} {statistic}"),
         )
         for position, (variant, name, statistic) in enumerate(pairs)
     ]
-
-
-def converted(metric: cloudwatch.Metric, id: str, factor: str, label: str) -> cloudwatch.MathExpression:
-    """A metric in another unit; ``factor`` is such as ``/ 1000``."""
-    return cloudwatch.MathExpression(
-        expression=f"{id} {factor}", using_metrics={id: metric}, period=metric.period, label=label
-    )
 
 
 def _label(endpoint: ITritonEndpoint, variant: EndpointVariant, text: str) -> str:
@@ -293,9 +294,7 @@ def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetr
     return [each for each in tracked if each.metric_name in set(names)]
 
 
-def _targets(
-    endpoint: ITritonEndpoint, names: Iterable[str], divisor: float = 1
-) -> list[cloudwatch.HorizontalAnnotation]:
+def _targets(endpoint: ITritonEndpoint, names: Iterable[str], divisor: float = 1) -> list[_Note]:
     return [
         _note(each, divisor, _label(endpoint, variant, f"{each.metric_name} target"))
         for variant in endpoint.variants
@@ -303,9 +302,7 @@ def _targets(
     ]
 
 
-def _note(
-    tracked: TrackedMetric, divisor: float, label: str | None = None
-) -> cloudwatch.HorizontalAnnotation:
+def _note(tracked: TrackedMetric, divisor: float, label: str | None = None) -> _Note:
     # A target that is a token has a divisor of 1, because it could not be multiplied.
     value = tracked.target_value if divisor == 1 else tracked.target_value / divisor
-    return cloudwatch.HorizontalAnnotation(value=value, label=label or f"{tracked.metric_name} target")
+    return {"value": value, "label": label or f"{tracked.metric_name} target"}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
@@ -16,7 +15,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
@@ -126,7 +125,7 @@ class AsyncInferenceConfig:
         given = {name: getattr(self, name) for name in _TOPICS.values()}
         return {name: topic for name, topic in given.items() if topic is not None}
 
-    def _publish_statements(self) -> list[iam.PolicyStatement]:
+    def _publish_statements(self) -> list[Statement]:
         arns = [topic.topic_arn for topic in self._topics.values()]
         if not arns:
             return []
@@ -184,7 +183,7 @@ def async_inference_data(config: AsyncInferenceConfig) -> list[DataUnderKeys]:
     return [config._requests_data, config._output.data, config._messages_data]
 
 
-def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
+def async_inference_statements(config: AsyncInferenceConfig) -> list[Statement]:
     """Permissions of the execution role: read requests, write responses, publish to the topics."""
     return [
         allow("ReadAsyncInput", ["s3:GetObject"], [config._input.objects_arn]),
@@ -195,7 +194,7 @@ def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyS
     ]
 
 
-def async_caller_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
+def async_caller_statements(config: AsyncInferenceConfig) -> list[Statement]:
     """Permissions of a caller besides ``InvokeEndpointAsync``: write requests, read responses."""
     results = [config._output.objects_arn, config._failures.objects_arn]
     # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.

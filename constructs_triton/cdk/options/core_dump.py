@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton.cdk.permissions.statements import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def core_dump_data(core_dump: CoreDump) -> DataUnderKeys:
     return _destination(core_dump).data
 
 
-def core_dump_statements(core_dump: CoreDump) -> list[iam.PolicyStatement]:
+def core_dump_statements(core_dump: CoreDump) -> list[Statement]:
     """Permissions of the execution role."""
     return _destination(core_dump).write_statements("CoreDump")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
-from aws_cdk import Aws, CfnMapping, Stack
+from aws_cdk import CfnMapping
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecr_assets as ecr_assets
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
+from constructs_triton.cdk.validation.read_once import environment_of, pseudo_parameter, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS
@@ -33,7 +33,7 @@ class ContainerImage:
     uri: str
     ecr_repository_arn: str | None = None
 
-    def pull_statements(self) -> list[iam.PolicyStatement]:
+    def pull_statements(self) -> list[Statement]:
         """Permissions of the execution role to pull the image."""
         if self.ecr_repository_arn is None:
             return []
@@ -138,7 +138,7 @@ class TritonImage(ABC):
 def check_image(image: TritonImage, scope: Construct) -> None:
     """Check an image before the endpoint is added to the stack of ``scope``."""
     if isinstance(image, DlcImage):
-        region = Stack.of(scope).region
+        region = environment_of(scope).region
         if not is_token(region):
             images.account(region, image.triton_version)
         else:
@@ -200,18 +200,18 @@ class DlcImage(TritonImage):
     triton_version: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        region = Stack.of(scope).region
+        region = environment_of(scope).region
         if not is_token(region):
             account, suffix = images.account(region, self.triton_version), images.dns_suffix(region)
         else:
-            account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
+            account, suffix = _account_mapping(scope, self.triton_version), pseudo_parameter("URL_SUFFIX")
         name, tag = (
             images.repository_name(),
             images.image_version(self.triton_version).tag(cpu=is_cpu_image(self, instance_type) is True),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
-            ecr_repository_arn=f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}",
+            ecr_repository_arn=f"arn:{pseudo_parameter('PARTITION')}:ecr:{region}:{account}:repository/{name}",
         )
 
 
@@ -272,10 +272,10 @@ def _check_version(version: str | None) -> None:
 
 def _account_mapping(scope: Construct, version: str) -> str:
     """Return the account by ``AWS::Region``, from one mapping per stack and version."""
-    stack = Stack.of(scope)
+    stack = stack_of(scope)
     mapping_id = f"TritonImageAccounts{version.replace('.', '')}"
     mapping = stack.node.try_find_child(mapping_id)
     if not isinstance(mapping, CfnMapping):
         rows = {region: {"account": images.account(region, version)} for region in images.regions(version)}
         mapping = CfnMapping(stack, mapping_id, mapping=rows)
-    return mapping.find_in_map(Aws.REGION, "account")
+    return mapping.find_in_map(pseudo_parameter("REGION"), "account")

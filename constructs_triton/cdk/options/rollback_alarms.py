@@ -5,19 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.permissions.statements import allow, arn_in_stack
+from constructs_triton.cdk.metrics.metric_values import Metric
+from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
 _RESOURCES = (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)
+
+
+# The metrics of alarms that this library has created, so that they are not read back from the CDK.
+_metrics_of: WeakKeyDictionary[cloudwatch.IAlarm, Metric] = WeakKeyDictionary()
+
+
+def note_alarm(alarm: cloudwatch.IAlarm, metric: Metric) -> None:
+    """Note the metric of an alarm without a name that has been created."""
+    _metrics_of[alarm] = metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,7 @@ class RollbackAlarm:
     name: str
     arn: str
 
-    def statement(self) -> iam.PolicyStatement:
+    def statement(self) -> Statement:
         """Let SageMaker read the state of the alarm (AWS documentation: CreateModel permissions)."""
         return allow(None, ["cloudwatch:DescribeAlarms"], [self.arn])
 
@@ -43,6 +54,9 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     Raises:
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
     """
+    metric = _metrics_of.get(alarm)
+    if metric is not None and not is_token(repr(metric)):  # it refers to no resource
+        return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     resource = alarm.node.default_child
     if not isinstance(resource, _RESOURCES):
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
@@ -56,14 +70,14 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
             f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
             "other; set alarm_name on the alarm"
         )
-    return RollbackAlarm(name, _arn(Stack.of(resource), resource, name))
+    return RollbackAlarm(name, _arn(stack_of(resource), resource, name))
 
 
 def _monitors_from_another_stack(
     alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
 ) -> bool:
     """Whether a reference would make the endpoint's stack depend on the one that monitors it."""
-    if Stack.of(alarm) is Stack.of(endpoint) or isinstance(alarm, cloudwatch.CfnCompositeAlarm):
+    if stack_of(alarm) is stack_of(endpoint) or isinstance(alarm, cloudwatch.CfnCompositeAlarm):
         return False
     return f'"{endpoint.endpoint_name}"' in _metrics(alarm)
 
@@ -73,12 +87,11 @@ def _may_depend_on(
 ) -> bool:
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
         return True  # through the alarms that it combines
-    return f'"{Stack.of(endpoint).resolve(endpoint.logical_id)}"' in _metrics(alarm)
+    return f'"{stack_of(endpoint).resolve(endpoint.logical_id)}"' in _metrics(alarm)
 
 
 def _metrics(alarm: cloudwatch.CfnAlarm) -> str:
-    stack = Stack.of(alarm)
-    return json.dumps([stack.resolve(alarm.dimensions), stack.resolve(alarm.metrics)])
+    return json.dumps(stack_of(alarm).resolve([alarm.dimensions, alarm.metrics]))
 
 
 def alarm_name(alarm: cloudwatch.IAlarm) -> str:
@@ -102,9 +115,9 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     return name
 
 
-def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> iam.PolicyStatement:
+def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> Statement:
     """Let SageMaker read the state of the alarms (AWS documentation: CreateModel permissions)."""
-    stack = Stack.of(scope)
+    stack = stack_of(scope)
     arns = [
         each.alarm_arn
         if each.node.default_child is None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import DataName
@@ -55,7 +54,7 @@ class Destination:
         )
         return DataUnderKeys(self.name, keys, self.previous, self.owner)
 
-    def write_statements(self, what: str) -> list[iam.PolicyStatement]:
+    def write_statements(self, what: str) -> list[Statement]:
         """Permissions to write objects below the prefix; ``what`` is part of the statement ids."""
         return [
             allow(f"Write{what}", ["s3:AbortMultipartUpload", "s3:PutObject"], [self.objects_arn]),

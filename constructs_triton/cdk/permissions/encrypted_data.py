@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
 from constructs_triton_core.tokens import is_token
@@ -43,20 +42,21 @@ class DataUnderKeys:
         """The ARNs of the keys, each once."""
         return list(dict.fromkeys(key.key_arn for key in self.keys))
 
-    def read_statements(self, sid: str | None) -> list[iam.PolicyStatement]:
+    def read_statements(self, sid: str | None) -> list[Statement]:
         """Permission to decrypt the data; none without a key."""
         return self._statements(sid, READ_ACTIONS)
 
-    def write_statements(self, sid: str | None, *more_actions: str) -> list[iam.PolicyStatement]:
+    def write_statements(self, sid: str | None, *more_actions: str) -> list[Statement]:
         """Permission to encrypt new data; none without a key."""
         return self._statements(sid, sorted([*WRITE_ACTIONS, *more_actions]))
 
     def check_region(self, scope: Construct) -> None:
         """Check that the keys are in the Region of the stack, where the CDK knows both."""
-        here = Stack.of(scope).region
+        keys = list(self._named())
+        here = environment_of(scope).region if keys else ""
         if is_token(here):
             return
-        for name, key in self._named():
+        for name, key in keys:
             environment = getattr(key, "env", None)  # an interface of the user's own may have none
             there = here if environment is None else environment.region
             if there != here and not is_token(there):
@@ -72,7 +72,7 @@ class DataUnderKeys:
         for number, key in enumerate(self.previous):
             yield f"{owner}previous_encryption_keys[{number}]", key
 
-    def _statements(self, sid: str | None, actions: Sequence[str]) -> list[iam.PolicyStatement]:
+    def _statements(self, sid: str | None, actions: Sequence[str]) -> list[Statement]:
         arns = self.arns
         return [allow(sid, actions, arns)] if arns else []
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Stack, Token, Tokenization
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
+from constructs_triton.cdk.permissions.statements import Statement, listed, unlisted
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
@@ -35,7 +38,11 @@ REPLACED_WITH_ITS_STATEMENTS = (
 )
 # A description has at most 1,000 characters; an ARN has at most 320.
 _MOST_REFERENCES = 2
-_Part = tuple[iam.PolicyStatement, dict[str, Any]]
+# A token in a string, as the CDK writes it there.
+_TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
+_Json = dict[str, Any]
+# A statement with tokens, and the same one resolved.
+_Part = tuple[_Json, _Json]
 # Several endpoints may share one role.
 _attached: WeakKeyDictionary[iam.IRole, int] = WeakKeyDictionary()
 
@@ -57,9 +64,9 @@ class RolePermissions(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, role: iam.IRole, statements: Sequence[iam.PolicyStatement] = ()
+        self, scope: Construct, id: str, *, role: iam.IRole, statements: Sequence[Statement] = ()
     ) -> None:
-        self._stack = Stack.of(scope)
+        self._stack = stack_of(scope)
         parts = _resolved_parts(self._stack, statements)
         # Before the construct is added to the tree, so that its id can be used again after an error.
         _check_count(lambda: f"{scope.node.path}/{id}", role, [], parts)
@@ -72,7 +79,7 @@ class RolePermissions(Construct):
         self._references: list[dict[str, str]] = []
         self._put(parts)
 
-    def add(self, *statements: iam.PolicyStatement) -> None:
+    def add(self, *statements: Statement) -> None:
         """Add statements, in further policies if they do not fit.
 
         Raises:
@@ -84,30 +91,29 @@ class RolePermissions(Construct):
 
     def _put(self, parts: Sequence[_Part]) -> None:
         """Add the parts to the policies, with one call to the CDK for each policy and not for each part."""
-        added: dict[int, list[iam.PolicyStatement]] = {}
-        for statement, resolved in parts:
+        added: dict[int, list[_Json]] = {}
+        for contents, resolved in parts:
             place = _place(self._statements, resolved)
-            added.setdefault(place, []).append(statement)
+            added.setdefault(place, []).append(contents)
             if place == len(self._statements):
                 self._references.append({})
             _add_to(self._statements, place, resolved)
-            self._references[place].update(_references(self._stack, statement, resolved))
+            self._references[place].update(_references(self._stack, contents, resolved))
         for place, statements in added.items():
-            contents = [self._resolved_role, *self._statements[place]]
-            self._put_into(place, statements, _description(contents, self._references[place]))
+            whole = [self._resolved_role, *self._statements[place]]
+            self._put_into(place, statements, _description(whole, self._references[place]))
 
-    def _put_into(self, place: int, statements: list[iam.PolicyStatement], description: str) -> None:
+    def _put_into(self, place: int, statements: list[_Json], description: str) -> None:
         if place == len(self._policies):
             _attached[self._role] = _attached.get(self._role, 0) + 1
             name = "Resource" if place == 0 else f"Resource{place + 1}"
+            document = iam.PolicyDocument.from_json({"Statement": statements})
             self._policies.append(
-                iam.ManagedPolicy(
-                    self, name, roles=[self._role], statements=statements, description=description
-                )
+                iam.ManagedPolicy(self, name, roles=[self._role], document=document, description=description)
             )
             return
         policy = self._policies[place]
-        policy.add_statements(*statements)
+        policy.add_statements(*map(iam.PolicyStatement.from_json, statements))
         resource = policy.node.default_child
         if isinstance(resource, iam.CfnManagedPolicy):
             resource.description = description
@@ -144,9 +150,9 @@ def removed_after_error(construct: Construct) -> Iterator[None]:
         raise
 
 
-def fits(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> bool:
+def fits(scope: Construct, statements: Sequence[Statement]) -> bool:
     """Whether a role without other managed policies can have the statements, also during an update."""
-    return len(_packed([], _resolved_parts(Stack.of(scope), statements))) <= _POLICIES_AT_REST
+    return len(_packed([], _resolved_parts(stack_of(scope), statements))) <= _POLICIES_AT_REST
 
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
@@ -158,44 +164,25 @@ def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
     scope.node.try_remove_child("Probe")
     if not isinstance(resource, iam.CfnPolicy):
         return True  # iam.Role.customize_roles: the CDK reports the policies and creates none
-    return bool(Stack.of(scope).resolve(resource.roles))
+    return bool(stack_of(scope).resolve(resource.roles))
 
 
-def _merged(statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
-    """Merge statements that differ in their resources only; return each with its JSON, which has tokens.
-
-    A statement is read with one call to the CDK.
-    """
-    merged: dict[str, _Part] = {}
-    for statement in statements:
-        contents = statement.to_statement_json()
-        others = {**contents, "Action": sorted(_listed(contents["Action"])), "Resource": None}
+def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
+    """Merge statements that differ in their resources only; return their JSON, which has tokens."""
+    merged: dict[str, _Json] = {}
+    for contents in (each.to_json() for each in statements):
+        others = {**contents, "Action": sorted(listed(contents["Action"])), "Resource": None}
         allowed = json.dumps(others, sort_keys=True)
-        if allowed in merged:
-            known, found = merged[allowed]
-            resources = list(dict.fromkeys((*_listed(found["Resource"]), *_listed(contents["Resource"]))))
-            merged[allowed] = known.copy(resources=resources), {**found, "Resource": _unlisted(resources)}
-        else:
-            merged[allowed] = statement, contents
-    return list(merged.values())
+        known = merged.setdefault(allowed, contents)
+        known["Resource"] = unlisted((*listed(known["Resource"]), *listed(contents["Resource"])))
+    return merged.values()
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _unlisted(values: list[Any]) -> Any:
-    """Return values as the CDK writes them in a statement: an only one without a list."""
-    return values[0] if len(values) == 1 else values
-
-
-def _resolved_parts(stack: Stack, statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
+def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part]:
     merged = list(_with_distinct_ids(_merged(statements)))
-    found = stack.resolve([contents for _, contents in merged]) if merged else []
+    found = stack.resolve(merged) if merged else []
     return [
-        part
-        for (statement, contents), resolved in zip(merged, found, strict=True)
-        for part in _parts(statement, contents, resolved)
+        part for contents, resolved in zip(merged, found, strict=True) for part in _parts(contents, resolved)
     ]
 
 
@@ -209,36 +196,33 @@ def _packed(
     return policies
 
 
-def _with_distinct_ids(statements: Sequence[_Part]) -> Iterator[_Part]:
+def _with_distinct_ids(statements: Iterable[_Json]) -> Iterator[_Json]:
     """Give each statement its own id: IAM refuses a policy in which two statements have the same id."""
     counts: Counter[str] = Counter()
-    for statement, contents in statements:
+    for contents in statements:
         sid = contents.get("Sid", "")
         counts[sid] += 1
-        if not sid or counts[sid] == 1:
-            yield statement, contents
-        else:
-            distinct = f"{sid}{counts[sid]}"
-            yield statement.copy(sid=distinct), {**contents, "Sid": distinct}
+        yield contents if not sid or counts[sid] == 1 else {**contents, "Sid": f"{sid}{counts[sid]}"}
 
 
-def _parts(
-    statement: iam.PolicyStatement, contents: Mapping[str, Any], resolved: dict[str, Any]
-) -> Iterator[_Part]:
+def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
     """Split a statement that is too long for one policy between its resources."""
     if _policy_length([resolved]) <= _POLICY_CHARACTERS:
-        yield statement, resolved
+        yield contents, resolved
         return
-    resources, resolved_resources = _listed(contents["Resource"]), _listed(resolved["Resource"])
+    resources, resolved_resources = listed(contents["Resource"]), listed(resolved["Resource"])
     frame = statement_length({**resolved, "Resource": ""})
     lengths = [statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
     for number, part in enumerate(_filled(lengths, room), start=1):
         sid = contents.get("Sid")
         sid = sid if number == 1 or sid is None else f"{sid}Part{number}"
-        copy = statement.copy(sid=sid, resources=resources[part])
         named = {} if sid is None else {"Sid": sid}
-        yield copy, {**resolved, **named, "Resource": _unlisted(resolved_resources[part])}
+        found = resolved_resources[part]
+        yield (
+            {**contents, **named, "Resource": resources[part]},
+            {**resolved, **named, "Resource": found[0] if len(found) == 1 else found},
+        )
 
 
 def _filled(lengths: Sequence[int], room: int) -> Iterator[slice]:
@@ -275,17 +259,16 @@ def _description(contents: Sequence[Any], references: Mapping[str, str]) -> str:
     return " ".join([description, *shown])
 
 
-def _references(
-    stack: Stack, statement: iam.PolicyStatement, resolved: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _references(stack: Stack, contents: _Json, resolved: _Json) -> Iterator[tuple[str, str]]:
     """Yield the references to other resources, each by its resolved form."""
-    if not _is_reference(resolved["Resource"]):
-        return
-    for resource in statement.resources:
-        for token in Tokenization.reverse_string(resource).tokens:
-            found = stack.resolve(token)
-            if _is_reference(found):
-                yield json.dumps(found, sort_keys=True), Token.as_string(token)
+    resources = zip(listed(contents["Resource"]), listed(resolved["Resource"]), strict=True)
+    for resource, value in resources:
+        if _is_reference(value):
+            tokens = _TOKEN.findall(resource)
+            found = [value] if tokens == [resource] else stack.resolve(tokens)
+            for token, each in zip(tokens, found, strict=True):
+                if _is_reference(each):
+                    yield json.dumps(each, sort_keys=True), token
 
 
 def _is_reference(value: Any) -> bool:

@@ -10,6 +10,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IValidation
 
+from constructs_triton.cdk.permissions.statements import listed
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -34,8 +36,9 @@ def check_account(scope: Construct, role: iam.IRole | None) -> None:
     SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source: AWS re:Post
     knowledge center, "iam:PassRole" error.
     """
-    there, here = getattr(role, "principal_account", None), Stack.of(scope).account
-    if role is None or there is None or there == here or is_token(there) or is_token(here):
+    there = getattr(role, "principal_account", None)
+    here = None if there is None else environment_of(scope).account
+    if role is None or here is None or there == here or is_token(there) or is_token(here):
         return
     shown = role.node.path if is_token(role.role_arn) else role.role_arn
     raise InvalidValueError(
@@ -77,7 +80,7 @@ def _allows_sagemaker(statement: Mapping[str, Any]) -> bool:
 
 
 def _has(found: Any, wanted: set[str]) -> bool:
-    return any(not isinstance(each, str) or each in wanted for each in _listed(found))
+    return any(not isinstance(each, str) or each in wanted for each in listed(found))
 
 
 def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -88,8 +91,4 @@ def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _values(principal: Mapping[str, Any]) -> Iterator[Any]:
     for each in principal.values():
-        yield from _listed(each)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+        yield from listed(each)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws, Stack
-from aws_cdk import aws_iam as iam
+from aws_cdk import Aws
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.statements import Conditions, allow
+from constructs_triton.cdk.permissions.statements import Conditions, Statement, allow
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS
 from constructs_triton_core.tokens import is_token
 
@@ -32,15 +32,14 @@ def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
     one of the same name, and endpoints would load its models. A bucket with another name may belong to
     another account, so there is no condition for it.
     """
-    stack = Stack.of(scope)
-    account = stack.account
+    account = environment_of(scope).account
     account = "AWS::AccountId" if is_token(account) else account
-    if account not in str(stack.resolve(bucket_name)):
+    if account not in str(stack_of(scope).resolve(bucket_name)):
         return None
     return {"StringEquals": {"aws:ResourceAccount": Aws.ACCOUNT_ID}}
 
 
-def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[Statement, ...]:
     """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
     given = [key for key in keys if key is not None]
     return tuple(

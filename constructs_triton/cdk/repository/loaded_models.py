@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aws_cdk import CustomResource
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
-from constructs_triton.cdk.permissions.statements import allow, allow_to_list
+from constructs_triton.cdk.permissions.statements import Statement, allow, allow_to_list
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton_core.errors import InvalidValueError
@@ -48,7 +47,7 @@ class ModelLocation:
     """
 
     url: str
-    read_statements: tuple[iam.PolicyStatement, ...]
+    read_statements: tuple[Statement, ...]
     is_compressed: bool = True
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
@@ -241,7 +240,7 @@ class StoredModels(UnreadModels):
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
         return self._location(allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(self.key)]))
 
-    def _location(self, *statements: iam.PolicyStatement, is_compressed: bool = True) -> ModelLocation:
+    def _location(self, *statements: Statement, is_compressed: bool = True) -> ModelLocation:
         decrypt = decrypt_statements("DecryptModel", self.bucket.encryption_key)
         url = f"s3://{self.bucket.bucket_name}/{self.key}"
         return ModelLocation(url, (*statements, *decrypt), is_compressed=is_compressed)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
-from constructs_triton.cdk.permissions.statements import allow, allow_to_list
+from constructs_triton.cdk.permissions.statements import Statement, allow, allow_to_list
 from constructs_triton_functions.model_sync.properties import SyncProperties
 
 
@@ -37,7 +36,7 @@ class ModelKeys:
         """The models with their keys."""
         return DataUnderKeys("models", [("bucket", self.current)], self.previous)
 
-    def read_statements(self) -> list[iam.PolicyStatement]:
+    def read_statements(self) -> list[Statement]:
         """Return the permission of an endpoint's role to decrypt models; none without a key."""
         return self.data.read_statements("DecryptModels")
 
@@ -72,7 +71,7 @@ def create_bucket(
     )
 
 
-def read_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
+def read_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[Statement]:
     """Return the permissions of an endpoint's role: read and list what is below a prefix."""
     return [
         allow("LoadModels", ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*")]),

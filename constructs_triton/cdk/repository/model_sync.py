@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import CustomResource, Duration
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -14,7 +13,7 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
@@ -58,7 +57,7 @@ class ModelSyncFunction(ContinuedFunction):
         self,
         scope: Construct,
         resource_type: str,
-        statements: Sequence[iam.PolicyStatement],
+        statements: Sequence[Statement],
         properties: SyncProperties,
     ) -> CustomResource:
         """Create the custom resource of the function, after the function's permissions."""
@@ -159,10 +158,10 @@ def _with_read_statement(
     bucket_name: str,
     manifest_key: str,
     archive_keys: Sequence[str],
-    statements: Sequence[iam.PolicyStatement],
+    statements: Sequence[Statement],
     *,
     are_few: bool,
-) -> list[iam.PolicyStatement]:
+) -> list[Statement]:
     """Add a statement to read the list and each archive by its key, or by a pattern if that is too long.
 
     The statements for a few archives always fit.
@@ -176,7 +175,7 @@ def _with_read_statement(
     return [read_statement(scope, bucket_name, [*patterns, manifest_key]), *statements]
 
 
-def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicyStatement]:
+def _given_statements(stored_archives: Sequence[S3Archive]) -> list[Statement]:
     if not stored_archives:
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})

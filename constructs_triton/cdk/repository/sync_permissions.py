@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aws_cdk import Aws, Duration
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account, via_s3
-from constructs_triton.cdk.permissions.statements import allow, allow_to_list
+from constructs_triton.cdk.permissions.statements import Statement, allow, allow_to_list
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
 
@@ -27,7 +26,7 @@ _PLACE_ACTIONS = [
 ]
 
 
-def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
+def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> Statement:
     """Statement to read objects of the CDK's asset bucket by their keys or patterns."""
     bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
     return allow(
@@ -35,7 +34,7 @@ def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> i
     )
 
 
-def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
+def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[Statement]:
     """Statements to write objects under a prefix, including multipart uploads and new encryption."""
     statements = [
         allow("PlaceArchives", _PLACE_ACTIONS, [bucket.arn_for_objects(f"{prefix}*")]),
@@ -46,7 +45,7 @@ def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[i
     return [*statements, *_encrypt_again_statements(bucket, prefix, keys)]
 
 
-def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
+def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[Statement]:
     """Statements to find and copy the objects of others that have a previous key; none without a key."""
     if not keys.all:
         return []
@@ -57,14 +56,14 @@ def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) 
     ]
 
 
-def find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+def find_statement(bucket: s3.IBucket, prefix: str) -> Statement:
     """Statement to list the objects under a prefix."""
     return allow_to_list("FindFiles", bucket, prefix)
 
 
 def deletion_statements(
     bucket: s3.IBucket, prefix: str, *, prune_after: Duration | None, remove_on_delete: bool
-) -> list[iam.PolicyStatement]:
+) -> list[Statement]:
     """Statements to delete what is out of use, and everything when the resource is deleted."""
     objects = [bucket.arn_for_objects(f"{prefix}*")]
     pruning = [allow("PruneArchives", ["s3:DeleteObject"], objects)] if prune_after is not None else []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue
 from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, check_policy
@@ -101,16 +102,11 @@ class CustomMetricScaling(SteppedScaling):
         )
 
 
-def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> cloudwatch.MathExpression:
+def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> ExpressionValue:
     """Return the average queue time of a request, limited so that one activity adds a limited number."""
-    queue = metrics.queue_time(model)
+    queue = metrics._average("queue", model)
     total, number = queue.using_metrics
-    return cloudwatch.MathExpression(
-        expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)),
-        using_metrics=queue.using_metrics,
-        period=queue.period,
-        label=queue.label,
-    )
+    return replace(queue, expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)))
 
 
 def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:

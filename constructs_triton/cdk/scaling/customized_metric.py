@@ -5,20 +5,41 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aws_cdk import Stack
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue, Metric, MetricValue
+from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 _Policy = appscaling.CfnScalingPolicy
+_Dimension, _QueryDimension = _Policy.MetricDimensionProperty, _Policy.TargetTrackingMetricDimensionProperty
 _SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
 _RESULT_ID = "result"
 
 
+def metric_value(metric: cloudwatch.IMetric) -> Metric:
+    """Return a user's metric as a value, which reads each of its properties once."""
+    config = metric.to_metric_config()
+    stat, expression = config.metric_stat, config.math_expression
+    if stat is not None:
+        return MetricValue(
+            namespace=stat.namespace,
+            metric_name=stat.metric_name,
+            dimensions_map={each.name: each.value for each in stat.dimensions or ()},
+            statistic=stat.statistic,
+            unit=stat.unit_filter,
+        )
+    if expression is None:
+        return ExpressionValue(expression="", using_metrics={})
+    used = {name: metric_value(each) for name, each in expression.using_metrics.items()}
+    return ExpressionValue(expression=expression.expression, using_metrics=used)
+
+
 def customized_metric(
-    metric: cloudwatch.IMetric,
+    metric: Metric,
 ) -> appscaling.CfnScalingPolicy.CustomizedMetricSpecificationProperty:
     """Return the ``CustomizedMetricSpecification`` of a metric.
 
@@ -29,61 +50,47 @@ def customized_metric(
     Raises:
         InvalidValueError: two metrics of an expression have the same id.
     """
-    stat = metric.to_metric_config().metric_stat
-    if stat is not None and stat.statistic in _SINGLE_STATISTICS:
+    if isinstance(metric, MetricValue) and metric.statistic in _SINGLE_STATISTICS:
         return _Policy.CustomizedMetricSpecificationProperty(
-            namespace=stat.namespace,
-            metric_name=stat.metric_name,
-            statistic=stat.statistic,
-            unit=_unit(stat),
-            dimensions=[
-                _Policy.MetricDimensionProperty(name=each.name, value=each.value)
-                for each in stat.dimensions or ()
-            ],
+            namespace=metric.namespace,
+            metric_name=metric.metric_name,
+            statistic=metric.statistic,
+            unit=_unit(metric),
+            dimensions=[_Dimension(name=name, value=value) for name, value in metric.dimensions],
         )
     queries: dict[str, Any] = {}
     _add_query(queries, _RESULT_ID, metric, is_result=True)
     return _Policy.CustomizedMetricSpecificationProperty(metrics=list(queries.values()))
 
 
-def metric_key(scope: Construct, metric: cloudwatch.IMetric) -> str:
+def metric_key(scope: Construct, metric: Metric) -> str:
     """Return a string that is equal for equal metrics, whatever their statistics."""
-    return json.dumps(Stack.of(scope).resolve(_identity(metric)), sort_keys=True)
+    identity = _identity(metric)
+    resolved = stack_of(scope).resolve(identity) if is_token(repr(identity)) else identity
+    return json.dumps(resolved, sort_keys=True)
 
 
-def metric_name_of(metric: cloudwatch.IMetric) -> str:
+def _identity(metric: Metric) -> list[Any]:
+    if isinstance(metric, MetricValue):
+        return [metric.namespace, metric.metric_name, {**metric.dimensions_map}]
+    return [metric.expression, {name: _identity(each) for name, each in metric.using_metrics.items()}]
+
+
+def metric_name_of(metric: Metric) -> str:
     """Return the metric's name, or its expression."""
-    config = metric.to_metric_config()
-    if config.metric_stat is not None:
-        return config.metric_stat.metric_name
-    return "" if config.math_expression is None else config.math_expression.expression
+    return metric.metric_name if isinstance(metric, MetricValue) else metric.expression
 
 
-def _identity(metric: cloudwatch.IMetric) -> Any:
-    config = metric.to_metric_config()
-    stat, expression = config.metric_stat, config.math_expression
-    if stat is not None:
-        dimensions = {each.name: each.value for each in stat.dimensions or ()}
-        return [stat.namespace, stat.metric_name, dimensions]
-    if expression is None:
-        return []
-    used = {name: _identity(each) for name, each in expression.using_metrics.items()}
-    return [expression.expression, used]
-
-
-def _add_query(
-    queries: dict[str, Any], id: str, metric: cloudwatch.IMetric, *, is_result: bool = False
-) -> None:
-    config = metric.to_metric_config()
-    stat, expression = config.metric_stat, config.math_expression
-    if expression is not None:
-        for name, used in expression.using_metrics.items():
+def _add_query(queries: dict[str, Any], id: str, metric: Metric, *, is_result: bool = False) -> None:
+    expression, stat = None, None
+    if isinstance(metric, MetricValue):
+        stat = _metric_stat(metric)
+    else:
+        expression = metric.expression or None
+        for name, used in metric.using_metrics.items():
             _add_query(queries, name, used)
     query = _Policy.TargetTrackingMetricDataQueryProperty(
-        id=id,
-        expression=None if expression is None else expression.expression,
-        metric_stat=None if stat is None else _metric_stat(stat),
-        return_data=is_result,
+        id=id, expression=expression, metric_stat=stat, return_data=is_result
     )
     # Two structs with the same content are equal, so a metric may be used twice.
     if queries.setdefault(id, query) != query:
@@ -92,23 +99,20 @@ def _add_query(
         )
 
 
-def _metric_stat(stat: cloudwatch.MetricStatConfig) -> Any:
+def _metric_stat(metric: MetricValue) -> Any:
     return _Policy.TargetTrackingMetricStatProperty(
         metric=_Policy.TargetTrackingMetricProperty(
-            namespace=stat.namespace,
-            metric_name=stat.metric_name,
-            dimensions=[
-                _Policy.TargetTrackingMetricDimensionProperty(name=each.name, value=each.value)
-                for each in stat.dimensions or ()
-            ],
+            namespace=metric.namespace,
+            metric_name=metric.metric_name,
+            dimensions=[_QueryDimension(name=name, value=value) for name, value in metric.dimensions],
         ),
-        stat=stat.statistic,
-        unit=_unit(stat),
+        stat=metric.statistic,
+        unit=_unit(metric),
     )
 
 
-def _unit(stat: cloudwatch.MetricStatConfig) -> str | None:
+def _unit(metric: MetricValue) -> str | None:
     """Convert the CDK's name of a unit to CloudWatch's: ``BYTES_PER_SECOND`` to ``Bytes/Second``."""
-    if stat.unit_filter is None:
+    if metric.unit is None:
         return None
-    return "/".join(word.capitalize() for word in stat.unit_filter.name.split("_PER_"))
+    return "/".join(word.capitalize() for word in metric.unit.name.split("_PER_"))

@@ -12,7 +12,7 @@ from aws_cdk import Annotations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.metrics.metric_definitions import publication_period
+from constructs_triton.cdk.metrics.metric_values import ExpressionValue
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
 from constructs_triton_core.errors import InvalidValueError
@@ -86,20 +86,19 @@ def check_same_units(metric_name: str, units: str, types: Sequence[InstanceType]
         )
 
 
-def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> cloudwatch.MathExpression:
+def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> ExpressionValue:
     """Return the concurrent requests of the busiest type, in percent of what an instance processes.
 
     A type without instances publishes nothing, and counts as 0.
     """
     names = {f"load{position}": name for position, name in enumerate(loads)}
     shares = [f"FILL({each}, 0) / {loads[name]:g}" for each, name in names.items()]
-    return cloudwatch.MathExpression(
+    return ExpressionValue(
         expression=f"100 * MAX([{', '.join(shares)}])",
         using_metrics={
             each: published(_CONCURRENT, statistic="Average", instance_type=name)
             for each, name in names.items()
         },
-        period=publication_period(),
         label="Load of the busiest instance type",
     )
 
@@ -109,19 +108,18 @@ def add_missing_data_alarm(
 ) -> cloudwatch.Alarm:
     """Add an alarm for the case that no type publishes its load, which the policy takes for no load."""
     ids = {f"samples{position}": each.name for position, each in enumerate(types)}
-    count = cloudwatch.MathExpression(
+    count = ExpressionValue(
         expression=" + ".join(f"FILL({each}, 0)" for each in ids),
         using_metrics={
             each: published(_CONCURRENT, statistic="SampleCount", instance_type=name)
             for each, name in ids.items()
         },
-        period=publication_period(),
         label="Published values of all instance types",
     )
     return cloudwatch.Alarm(
         scope,
         id,
-        metric=count,
+        metric=count.to_cdk(),
         alarm_description="No instance type publishes its concurrent requests: scaling takes this for no "
         "load and removes instances.",
         comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,

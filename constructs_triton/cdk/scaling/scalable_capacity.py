@@ -5,19 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
-from aws_cdk import Stack, TimeZone
+from aws_cdk import TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling.customized_metric import metric_value
 from constructs_triton.cdk.scaling.target_tracking import (
     PublishedMetric,
     ScalingPolicyOptions,
     TargetTracking,
     check_policy,
 )
+from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.facts.limits import RangeLimit
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
@@ -57,8 +60,8 @@ class ScalableCapacity(Construct):
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
-        stack = Stack.of(self)
-        role_arn = service_linked_role_arn(stack.partition, stack.account)
+        here = environment_of(self)
+        role_arn = service_linked_role_arn(here.partition, here.account)
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",
@@ -101,7 +104,8 @@ class ScalableCapacity(Construct):
             InvalidValueError: not a metric, a metric that has a policy, or options out of range.
         """
         check_policy(self.scale_to_track_metric, id, options)
-        return self._tracking.keep(id, metric, target_value, options)
+        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
+        return self._tracking.keep(id, metric_value(metric), target_value, options)
 
     def scale_on_schedule(
         self,

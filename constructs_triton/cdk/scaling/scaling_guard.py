@@ -21,13 +21,12 @@ from aws_cdk import (
     Stack,
 )
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.permissions.statements import allow
+from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.scaling.scalable_capacity import SERVICE_NAME, service_linked_role_arn
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_functions.scaling_guard import (
@@ -80,7 +79,8 @@ class ScalingGuard(Construct):
         mark_as_own(self)
         self._previous_policies = endpoint.get_att("PreviousPolicies") if replaces_policies else None
         self._function = DeployFunction(self, "Function", SCALING_GUARD_FUNCTION)
-        before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
+        role = self._function.role
+        before = inline_policy(self, "Before", role, _before_statements())
         properties = {
             # A name, not a reference: the endpoint is created after the guard.
             "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
@@ -94,8 +94,7 @@ class ScalingGuard(Construct):
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
         endpoint.add_resource_dependency(gate_resource)
-        after = after_statements([endpoint.attr_endpoint_arn])
-        self._after = iam.Policy(self, "After", statements=after, roles=[self._function.role])
+        self._after = inline_policy(self, "After", role, after_statements([endpoint.attr_endpoint_arn]))
 
     def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""
@@ -146,7 +145,7 @@ class _ServedByGuard:
             node.add_property_override("PreviousPolicies", self._previous_policies)
 
 
-def _before_statements() -> list[iam.PolicyStatement]:
+def _before_statements() -> list[Statement]:
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     stack_uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
     endpoints = f"arn:{Aws.PARTITION}:sagemaker:{here}:endpoint"
@@ -171,14 +170,14 @@ def _before_statements() -> list[iam.PolicyStatement]:
     ]
 
 
-def look_at_scaling() -> iam.PolicyStatement:
+def look_at_scaling() -> Statement:
     """Statement to read the scaling of variants."""
     described = ("ScalableTargets", "ScalingPolicies", "ScheduledActions")
     actions = [f"application-autoscaling:Describe{what}" for what in described]
     return allow("LookAtScaling", actions, ["*"])  # these actions support no other resource
 
 
-def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
+def after_statements(endpoint_arns: Sequence[str]) -> list[Statement]:
     """Statements to register the variants of an endpoint for scaling."""
     # Application Auto Scaling acts on the endpoint and on its alarms with the caller's permissions.
     # Source: SageMaker developer guide, "Auto scaling prerequisites".
@@ -207,7 +206,7 @@ def after_statements(endpoint_arns: Sequence[str]) -> list[iam.PolicyStatement]:
     ]
 
 
-def scaling_statement(sid: str, operations: list[str]) -> iam.PolicyStatement:
+def scaling_statement(sid: str, operations: list[str]) -> Statement:
     """Statement for operations of Application Auto Scaling on variants of endpoints."""
     target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
     return allow(

@@ -11,6 +11,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.metric_values import MetricValue
 from constructs_triton.cdk.scaling import checks
 from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
 from constructs_triton.cdk.validation.property_types import check_has
@@ -91,7 +92,7 @@ _Aggregation = appscaling.MetricAggregationType
 
 
 def add_first_instance_policy(
-    scope: Construct, id: str, target: appscaling.ScalableTarget, waiting: cloudwatch.Metric
+    scope: Construct, id: str, target: appscaling.ScalableTarget, waiting: MetricValue
 ) -> appscaling.StepScalingAction:
     """Add one instance after ``HasBacklogWithoutCapacity`` has been 1 for two minutes.
 
@@ -104,7 +105,7 @@ def add_first_instance_policy(
 
 
 def add_first_copy_policy(
-    scope: Construct, id: str, target: appscaling.ScalableTarget, failures: cloudwatch.Metric
+    scope: Construct, id: str, target: appscaling.ScalableTarget, failures: MetricValue
 ) -> appscaling.StepScalingAction:
     """Add one copy after a minute in which a request found none.
 
@@ -138,10 +139,10 @@ def _add_one(
 
 
 def _start_on(
-    metric: cloudwatch.Metric, action: appscaling.StepScalingAction, description: str, *, minutes: int
+    metric: MetricValue, action: appscaling.StepScalingAction, description: str, *, minutes: int
 ) -> None:
     """Run the action when the metric has been at least 1 for some minutes."""
-    alarm = metric.create_alarm(
+    alarm = metric.to_cdk().create_alarm(
         action,
         "Alarm",
         alarm_description=description,

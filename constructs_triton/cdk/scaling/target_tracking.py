@@ -8,15 +8,15 @@ from typing import Annotated, Any, Protocol, TypedDict
 
 from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton.cdk.validation.properties import check_properties
-from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
 from constructs_triton_core.limit_checks import check_range
@@ -75,7 +75,7 @@ class PublishedMetric(Protocol):
 
     def __call__(
         self, metric_name: str, /, *, statistic: str | None = None, instance_type: str | None = None
-    ) -> cloudwatch.Metric:
+    ) -> MetricValue:
         """Return the metric of that name."""
 
 
@@ -130,7 +130,7 @@ class TargetTracking:
     def keep(
         self,
         id: str,
-        metric: cloudwatch.IMetric,
+        metric: Metric,
         target_value: float,
         options: ScalingPolicyOptions,
         *,
@@ -145,7 +145,6 @@ class TargetTracking:
         Raises:
             InvalidValueError: the metric has a policy already.
         """
-        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         check_range(f"{id}.target_value", target_value, RangeLimit(None, None))
         key = metric_key(self._scope, metric)
         check_untracked(id, self._tracked.get(key))
@@ -168,7 +167,7 @@ class TargetTracking:
 
 
 def _configuration(
-    metric: cloudwatch.IMetric, target_value: float, options: ScalingPolicyOptions
+    metric: Metric, target_value: float, options: ScalingPolicyOptions
 ) -> appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty:
     return appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
         customized_metric_specification=customized_metric(metric),
@@ -184,6 +183,6 @@ def with_gpu_cooldowns(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
     scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
     return {
         **options,
-        "scale_in_cooldown": Duration.seconds(600) if scale_in is None else scale_in,
-        "scale_out_cooldown": Duration.seconds(200) if scale_out is None else scale_out,
+        "scale_in_cooldown": duration_of(600) if scale_in is None else scale_in,
+        "scale_out_cooldown": duration_of(200) if scale_out is None else scale_out,
     }

@@ -9,6 +9,7 @@ from typing import Protocol
 from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.read_once import milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import (
@@ -188,9 +189,10 @@ def microseconds(property: str, duration: Duration) -> float:
         InvalidValueError: not a duration, a token, or not above 0.
     """
     check_type(property, duration, (Duration, "Duration.millis(300)"))
-    if duration.is_unresolved():
+    milliseconds = milliseconds_of(duration)
+    if milliseconds is None:
         raise not_multiplied(property)
-    value = float(duration.to_milliseconds()) * 1000
+    value = milliseconds * 1000
     check_positive(property, value)
     return value
 

@@ -13,6 +13,7 @@ from aws_cdk import Duration, Size
 
 from constructs_triton.cdk.validation.limit_checks import whole_gibibytes, whole_seconds
 from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import Value, check_values, declared_values, signature_with
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import TextLimit
@@ -20,6 +21,7 @@ from constructs_triton_core.tokens import is_token
 
 ClassT = TypeVar("ClassT", bound=type)
 _LINE_LENGTH = 100
+_SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class DurationDefault:
 
     def __call__(self) -> Duration:
         """Return the duration."""
-        return cast(Duration, getattr(Duration, self.unit)(self.amount))
+        return duration_of(self.amount * _SECONDS[self.unit])
 
     def __repr__(self) -> str:
         return f"Duration.{self.unit}({self.amount})"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Stack
 from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -24,8 +24,9 @@ def check_unique_name(scope: Construct, id: str, name_property: str, name: str |
     """
     if name is None or is_token(name):
         return
-    other = _named.get(scope.node.root, {}).get(_key(scope, name_property, name))
-    path = f"{scope.node.path}/{id}"
+    node = scope.node
+    other = _named.get(node.root, {}).get(_key(scope, name_property, name))
+    path = f"{node.path}/{id}"
     if other is not None and other.node.path != path and _is_in_tree(other):
         raise InvalidValueError(
             f'{path}: {name_property} must be unique regardless of case, got "{name}", and '
@@ -41,9 +42,10 @@ def register_name(construct: Construct, name_property: str, name: str | None) ->
 
 
 def _key(scope: Construct, name_property: str, name: str) -> _Key:
-    stack = Stack.of(scope)
-    is_known = not is_token(stack.account) and not is_token(stack.region)
-    return stack.environment if is_known else stack.node.path, name_property, name.lower()
+    here = environment_of(scope)
+    is_known = not is_token(here.account) and not is_token(here.region)
+    place = f"aws://{here.account}/{here.region}" if is_known else stack_of(scope).node.path
+    return place, name_property, name.lower()
 
 
 def _is_in_tree(construct: Construct) -> bool:

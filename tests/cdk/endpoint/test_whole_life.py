@@ -37,6 +37,7 @@ from constructs_triton import (
     TritonImage,
     TritonModelRepository,
 )
+from constructs_triton.cdk.permissions.statements import allow
 from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 from constructs_triton_core.errors import InvalidValueError
 
@@ -171,8 +172,7 @@ def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_
     alarms = [cloudwatch.Alarm.from_alarm_arn(stack, name[0], f"{alarm}:{name}") for name in names]
     endpoint.add_rollback_alarms(*alarms)
     for number in range(25):
-        statement = iam.PolicyStatement(actions=["s3:GetObject"], resources=[f"{alarm}{number}{'r' * 150}"])
-        endpoint._execution.add(statement)
+        endpoint._execution.add(allow(None, ["s3:GetObject"], [f"{alarm}{number}{'r' * 150}"]))
     found = {name: each for name, each in policies(synthesize(stack)).items() if name.startswith("Endpoint")}
     own = {name: each for name, each in found.items() if "UpdateCheck" not in name}
     assert len(own) > 2

@@ -174,7 +174,7 @@ def test_dimensions_may_be_tokens(stack: cdk.Stack) -> None:
     """Names may be known only at deployment."""
     names: Any = {name: cdk.CfnParameter(stack, name).value_as_string for name in ("endpoint", "variant")}
     metric = variant_metric("Invocations", endpoint_name=names["endpoint"], variant_name=names["variant"])
-    metric.create_alarm(stack, "Idle", threshold=1, evaluation_periods=1)
+    metric.to_cdk().create_alarm(stack, "Idle", threshold=1, evaluation_periods=1)
     assert only(synthesize(stack), "AWS::CloudWatch::Alarm")["Dimensions"] == [
         {"Name": "EndpointName", "Value": {"Ref": "endpoint"}},
         {"Name": "VariantName", "Value": {"Ref": "variant"}},

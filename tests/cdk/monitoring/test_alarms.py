@@ -226,3 +226,19 @@ def test_values_known_at_deployment(stack: cdk.Stack) -> None:
     assert found["blueAtMaxCapacity"]["Threshold"] == {"Ref": "Number"}
     with pytest.raises(InvalidValueError, match="error_rate_percent: has to be multiplied"):
         endpoint.add_alarms("More", error_rate_percent=number)
+
+
+def test_alarms_are_those_of_the_cdk(stack: cdk.Stack) -> None:
+    """What ``add_alarms`` returns takes further actions, and is part of composite alarms."""
+    alarms = import_endpoint(stack).add_alarms()
+    disk, errors = alarms.alarms["AllTrafficDisk"], alarms.alarms["AllTrafficServerErrors"]
+    topic = sns.Topic(stack, "Topic")
+    disk.add_alarm_action(actions.SnsAction(topic))
+    disk.add_ok_action(actions.SnsAction(topic))
+    rule = cloudwatch.AlarmRule.any_of(disk, errors)
+    cloudwatch.CompositeAlarm(stack, "Any", alarm_rule=rule)
+    properties = rendered(alarms)["AllTrafficDisk"]
+    assert properties["AlarmActions"] == properties["OKActions"] == [stack.resolve(topic.topic_arn)]
+    composed = only(synthesize(stack), "AWS::CloudWatch::CompositeAlarm")["AlarmRule"]
+    assert str(composed).count("Fn::GetAtt") == 2
+    assert isinstance(disk.metric, cloudwatch.Metric)

@@ -6,8 +6,11 @@ import json
 from typing import Any
 
 import aws_cdk as cdk
+import jsii
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import flat, import_endpoint, only, synthesize
+from constructs import IConstruct
 
 from constructs_triton import (
     InstanceType,
@@ -189,3 +192,36 @@ def test_dashboard_needs_an_endpoint(stack: cdk.Stack) -> None:
     """An empty list of endpoints raises an error."""
     with pytest.raises(InvalidValueError, match="endpoints: must have at least one endpoint; add one"):
         TritonDashboard(stack, "Dashboard", endpoints=[])
+
+
+def test_own_widgets_follow(stack: cdk.Stack) -> None:
+    """Widgets that an app adds are below the graphs, as in every dashboard of the CDK."""
+    dashboard = import_endpoint(stack).add_dashboard()
+    dashboard.dashboard.add_widgets(
+        cloudwatch.TextWidget(markdown="left", width=6, height=2),
+        cloudwatch.TextWidget(markdown="right", width=6, height=2),
+    )
+    dashboard.dashboard.add_widgets(cloudwatch.TextWidget(markdown="below"))
+    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
+    *first, left, right, below = body["widgets"]
+    end = max(each["y"] + each["height"] for each in first)
+    assert [(each["x"], each["y"]) for each in (left, right, below)] == [(0, end), (6, end), (0, end + 2)]
+    places = [(each["x"], each["y"], each["width"], each["height"]) for each in first]
+    assert places == [(0, 0, 24, 1), *((x, y, 12, 6) for y in (1, 7, 13) for x in (0, 12))]
+
+
+def test_aspects_visit_the_dashboard(stack: cdk.Stack) -> None:
+    """An aspect can change the resource of a dashboard."""
+    dashboard = import_endpoint(stack).add_dashboard()
+    cdk.Aspects.of(stack).add(_RenamesDashboards())
+    found = only(synthesize(stack), "AWS::CloudWatch::Dashboard")
+    assert found["DashboardName"] == "renamed"
+    assert isinstance(dashboard.dashboard, cloudwatch.Dashboard)
+
+
+@jsii.implements(cdk.IAspect)
+class _RenamesDashboards:
+    def visit(self, node: IConstruct) -> None:
+        """Give a dashboard another name."""
+        if isinstance(node, cloudwatch.CfnDashboard):
+            node.dashboard_name = "renamed"

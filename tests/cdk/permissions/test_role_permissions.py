@@ -30,6 +30,7 @@ from stack_update import before_cleanup, lost_grants
 from constructs_triton import AsyncInferenceConfig, CoreDump, DataCapture
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statement_size import statement_length
+from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton_core.errors import InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas".
@@ -174,8 +175,8 @@ def test_first_policy_is_the_default_child(stack: cdk.Stack) -> None:
     assert isinstance(permissions.node.default_child, iam.ManagedPolicy)
 
 
-def read(bucket: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid="Read", actions=["s3:GetObject"], resources=[f"arn:aws:s3:::{bucket}/*"])
+def read(bucket: str) -> Statement:
+    return allow("Read", ["s3:GetObject"], [f"arn:aws:s3:::{bucket}/*"])
 
 
 def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
 
 def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
     """Metric math, nested too, becomes queries, of which the outermost expression is tracked."""
-    busy, invocations = (variant_metric(name, **NAMES) for name in ("GPUUtilization", "Invocations"))
+    busy, invocations = (variant_metric(name, **NAMES).to_cdk() for name in ("GPUUtilization", "Invocations"))
     inner = cloudwatch.MathExpression(expression="busy / 4", using_metrics={"busy": busy})
     outer = cloudwatch.MathExpression(
         expression="IF(calls > 10, each, 0)", using_metrics={"each": inner, "calls": invocations}
@@ -108,7 +108,7 @@ def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
 
 def test_two_metrics_with_one_id_are_refused(stack: cdk.Stack) -> None:
     """With two metrics of one ID, the policy would track the wrong metric."""
-    calls = variant_metric("Invocations", **NAMES)
+    calls = variant_metric("Invocations", **NAMES).to_cdk()
     expression = cloudwatch.MathExpression(expression="result / 4", using_metrics={"result": calls})
     with pytest.raises(InvalidValueError, match='two metrics of the expression have the id "result"'):
         make_count(stack).scale_to_track_metric("Custom", metric=expression, target_value=55)
@@ -193,14 +193,18 @@ def test_steps_on_any_metric(stack: cdk.Stack) -> None:
         appscaling.ScalingInterval(lower=100, change=+2),
     ]
     count = make_count(stack)
-    count.scale_on_metric("Steps", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps)
+    count.scale_on_metric(
+        "Steps", metric=variant_metric("Invocations", **NAMES).to_cdk(), scaling_steps=steps
+    )
     template = synthesize(stack)
     types = [each["Properties"]["PolicyType"] for each in resources(template, POLICY).values()]
     assert types == ["StepScaling", "StepScaling"]
     alarms = resources(template, "AWS::CloudWatch::Alarm").values()
     assert sorted(each["Properties"]["Threshold"] for each in alarms) == [10, 100]
     with pytest.raises(InvalidValueError, match="scaling_steps: must have at least 2 steps, got 1"):
-        count.scale_on_metric("One", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps[:1])
+        count.scale_on_metric(
+            "One", metric=variant_metric("Invocations", **NAMES).to_cdk(), scaling_steps=steps[:1]
+        )
 
 
 @pytest.mark.parametrize(
@@ -214,7 +218,7 @@ def test_hint_for_a_single_step_can_be_followed(
     stack: cdk.Stack, step: dict[str, float], missing: dict[str, float], is_first: bool
 ) -> None:
     """The CDK requires ascending bounds, so the hint names the step and its place."""
-    count, metric = make_count(stack), variant_metric("Invocations", **NAMES)
+    count, metric = make_count(stack), variant_metric("Invocations", **NAMES).to_cdk()
     given, added = appscaling.ScalingInterval(**step), appscaling.ScalingInterval(**missing)
     bound = next(f"{name}={value}" for name, value in missing.items() if name != "change")
     where = "before" if is_first else "after"
@@ -263,18 +267,21 @@ def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
         InvalidValueError, match='Second: policy "First" already tracks metric GPUUtilization'
     ):
         count.scale_on_gpu_utilization("Second", target_utilization_percent=80)
-    same = variant_metric("GPUUtilization", **NAMES, statistic="Maximum")
+    same = variant_metric("GPUUtilization", **NAMES, statistic="Maximum").to_cdk()
     with pytest.raises(InvalidValueError, match="already tracks metric"):
         count.scale_to_track_metric("Third", metric=same, target_value=80)
-    other = variant_metric("GPUUtilization", endpoint_name="bert", variant_name="green")
+    other = variant_metric("GPUUtilization", endpoint_name="bert", variant_name="green").to_cdk()
     count.scale_to_track_metric("Fourth", metric=other, target_value=80)
     assert [each.policy_id for each in tracked_metrics(count)] == ["First", "Fourth"]
 
 
 def test_order_of_an_expressions_metrics_makes_no_other_metric(stack: cdk.Stack) -> None:
     """An expression over the same metrics in another order is the same metric."""
-    count, used = make_count(stack), {"a": variant_metric("GPUUtilization", **NAMES, statistic="Maximum")}
-    used["b"] = variant_metric("CPUUtilization", **NAMES, statistic="Maximum")
+    count, used = (
+        make_count(stack),
+        {"a": variant_metric("GPUUtilization", **NAMES, statistic="Maximum").to_cdk()},
+    )
+    used["b"] = variant_metric("CPUUtilization", **NAMES, statistic="Maximum").to_cdk()
     reordered = dict(reversed(used.items()))
     first, second = (
         cloudwatch.MathExpression(expression="MAX([a, b])", using_metrics=metrics)

@@ -1,0 +1,25 @@
+"""How many times an app calls the CDK's process, which is most of the time of a synth."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from programs import PROJECT
+
+# Its L1s alone make 130: they get dashboards, policies and alarms as finished JSON.
+MOST_CALLS = 500
+
+
+def test_the_demo_calls_the_cdk_rarely(tmp_path: Path) -> None:
+    """``python app.py`` makes at most 500 calls through jsii; each takes up to half a millisecond."""
+    counter, app = PROJECT / "tests" / "jsii_calls.py", PROJECT / "app.py"
+    environment = {**os.environ, "CDK_OUTDIR": str(tmp_path / "out"), "CDK_VALIDATION": "false"}
+    run = subprocess.run(
+        [sys.executable, counter, app], env=environment, capture_output=True, text=True, check=True
+    )
+    calls = int(run.stdout.split()[-1])
+    assert (tmp_path / "out" / "TritonDemo.template.json").exists()
+    assert 100 < calls <= MOST_CALLS
