@@ -44,10 +44,10 @@ from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions
 from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository
 from .cdk.repository.model_source import ModelSource as ModelSource
-from .cdk.repository.placed_files import CompressionType as CompressionType
+from .cdk.repository.properties import CompressionType as CompressionType
 from .cdk.repository.properties import RepositoryCheck as RepositoryCheck
+from .cdk.repository.properties import TargetModelNaming as TargetModelNaming
 from .cdk.repository.target_model import TargetModel as TargetModel
-from .cdk.repository.target_model import TargetModelNaming as TargetModelNaming
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
 from .cdk.scaling.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
 from .cdk.scaling.scalable_instance_count import TritonScalableInstanceCount as TritonScalableInstanceCount

@@ -20,7 +20,7 @@ from constructs_triton.cdk.options.image import (
 )
 from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE, cuda_mismatch, given_ami_version
 from constructs_triton.cdk.repository.loaded_models import PackagedModel
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.marketplace import is_of_marketplace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import jsii
 from aws_cdk import CfnOutput, Duration
@@ -15,17 +15,19 @@ from constructs_triton.cdk.endpoint.log_group import log_group_name
 from constructs_triton.cdk.endpoint.operating import warming_statements
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
-from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
-from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_caller_statements
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
-from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.targets import CapacityPlan
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_name
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
+    from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
+    from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 
 
 @jsii.implements(sagemaker.IEndpoint)
@@ -234,6 +236,8 @@ class EndpointBase(SageMakerEndpoint):
             actions: At most 5 actions of each alarm.
             alarm_name_prefix: Prefix of the alarms' names. Default: CloudFormation generates the names.
         """
+        from constructs_triton.cdk.monitoring.alarms import TritonAlarms
+
         return TritonAlarms(
             self, id, endpoint=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
         )
@@ -255,6 +259,8 @@ class EndpointBase(SageMakerEndpoint):
                 line.
             default_interval: Time range that is shown at first. Default: 3 hours.
         """
+        from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
+
         return TritonDashboard(
             self,
             id,

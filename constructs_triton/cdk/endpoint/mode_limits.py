@@ -21,7 +21,6 @@ from constructs_triton.cdk.options.host_options import ResourceOptions
 from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
-from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -113,6 +112,8 @@ def check_off_switch(
 
 
 def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
+    from constructs_triton.cdk.scaling.off_switch import OffSwitch
+
     # Source: CloudFormation user guide, "Parameters": the logical id is alphanumeric, at most 255 characters.
     if is_token(name) or not re.fullmatch("[A-Za-z][A-Za-z0-9]{0,199}", name):
         raise InvalidValueError(

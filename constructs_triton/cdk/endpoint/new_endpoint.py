@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jsii
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -13,7 +14,6 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification, verify_update
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import (
     ModelContainer,
@@ -22,7 +22,6 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_model,
 )
 from constructs_triton.cdk.endpoint.execution_role import host_data, make_endpoint_role, request_data
-from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode, check_off_switch
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
@@ -37,12 +36,10 @@ from constructs_triton.cdk.options.deployment import Deployment, render_deployme
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.permissions.encrypted_data import check_regions
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
-from constructs_triton.cdk.scaling.checks import sequence_finding
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
     VariantOwner,
@@ -56,9 +53,12 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.limit_checks import check_range
 
+if TYPE_CHECKING:
+    from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
+
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
-class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
+class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
     """A SageMaker endpoint that runs Triton, the base of the three endpoint constructs.
 
     All checks run before the construct is added to the tree, so an error leaves nothing behind.
@@ -150,6 +150,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             InvalidValueError: both or neither of name and ARN are given, or one of them is invalid.
         """
         name, arn = endpoint_name_and_arn(scope, endpoint_name, endpoint_arn)
+        from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
+
         return ImportedTritonEndpoint(
             scope,
             id,
@@ -197,6 +199,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         Raises:
             InvalidValueError: there are more than 10 alarms, or an alarm needs an ``alarm_name``.
         """
+        from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
+
         check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
         found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
         self._alarms += [alarm.name for alarm in found]
@@ -204,7 +208,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         deployment = self._update["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = render_deployment(deployment, self._alarms)
         if self._alarms and self._update["verify_update"] is None:
-            verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
+            self._verify_update()
 
     def retain_instance_counts(self) -> None:
         """Keep the present instance counts in each deployment, as on an endpoint that scales.
@@ -306,10 +310,12 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
     def _add_verification(self, recorded: str | None) -> None:
         if self._update["verify_update"]:
-            verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
+            self._verify_update()
         contents = self._contents
         if recorded is None or contents is None:
             return
+        from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification
+
         ResponseVerification(
             self,
             "Verification",
@@ -320,6 +326,11 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
             target_models=contents.prefix.target_models if self._serves_many else {},
             decrypt=decrypt_statements("DecryptRequests", *contents.asset_keys),
         )
+
+    def _verify_update(self) -> None:
+        from constructs_triton.cdk.endpoint.deployment_verification import verify_update
+
+        verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
 
     def _annotate(self, findings: Sequence[Finding]) -> None:
         scopes: dict[Finding, list[Construct]] = {}
@@ -335,6 +346,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
 
 def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:
     models, scalable = settled.container.models.sequence_models, variant.scalable_instance_count
+    if not models:
+        return None
+    from constructs_triton.cdk.scaling.checks import sequence_finding
+
     if scalable is None:
         return sequence_finding("initial_instance_count", models, settled.initial_instance_count, "instances")
     return sequence_finding("max_capacity", models, scalable.max_capacity, "instances")

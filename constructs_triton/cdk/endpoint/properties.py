@@ -26,7 +26,7 @@ from constructs_triton.cdk.options.variant_options import (
     VariantOptions,
     check_variant_options,
 )
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton_core.declared_values import Value, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError

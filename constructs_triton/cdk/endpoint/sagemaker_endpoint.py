@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from aws_cdk import Resource, Stack
 from aws_cdk import aws_ec2 as ec2
@@ -14,14 +14,15 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
 from constructs_triton.cdk.endpoint.operating import operating_statements
 from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton.cdk.permissions.statements import Statement
-from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton_core.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.scaling.off_switch import OffSwitch
 
 _ADOPTED_ID = "Default"  # also a name of ``node.default_child``
 ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
@@ -202,6 +203,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
         )
         if adopts and endpoint_name is not None:
+            from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
+
             EndpointAdoption(self, "Adoption", endpoint=endpoint, endpoint_name=endpoint_name, key=key)
         self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
         self._endpoint_arn = self._get_resource_arn_attribute(
@@ -211,6 +214,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             resource_name=self._physical_name,
         )
         if switch is not None and endpoint_name is not None:
+            from constructs_triton.cdk.scaling.off_switch import OffSwitch
+
             self._off_switch = OffSwitch.of(self, endpoint, switch)
             self._endpoint_name, self._endpoint_arn = endpoint_name, arn_of(self, "endpoint", endpoint_name)
         return endpoint

@@ -14,7 +14,7 @@ from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton_core.errors import InvalidValueError

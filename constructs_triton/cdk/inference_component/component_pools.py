@@ -24,7 +24,7 @@ from constructs_triton.cdk.options.instance_pool import (
 )
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding

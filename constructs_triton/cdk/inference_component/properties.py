@@ -15,7 +15,7 @@ from constructs_triton.cdk.options.component_deployment import ComponentDeployme
 from constructs_triton.cdk.options.instance_pool import INSTANCE_POOL_EXAMPLE, InstancePool
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import ContainerOptions
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton_core.declared_values import Value, with_defaults

@@ -29,7 +29,7 @@ from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
-from constructs_triton.cdk.repository.placed_files import CompressionType
+from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton.cdk.validation.properties import check_properties
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.declared_values import with_defaults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Unpack, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Unpack, runtime_checkable
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -11,9 +11,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Node
 
 from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
-from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
-from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
-from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+    from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
+    from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 
 
 @runtime_checkable

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Node
 
-from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
-from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
-from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton_core.tokens import is_token
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
+    from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 
 _UNITS = {
     "CPUUtilization": "vcpus",
@@ -56,6 +57,8 @@ def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:
     known = counts.pop()
     if known is not None:
         return float(known) or None
+    from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
+
     for tracked in tracked_metrics(variant.scalable_instance_count):
         if _UNITS.get(tracked.metric_name) == _UNITS[metric_name]:
             return tracked.units

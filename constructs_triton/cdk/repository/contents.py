@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from constructs import Construct
 
@@ -15,16 +17,23 @@ from constructs_triton.cdk.repository.loaded_models import (
     PackedModels,
 )
 from constructs_triton.cdk.repository.metrics_publisher import add_publisher
-from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.placed_files import CompressionType, PlacedFiles, check_compression_type
-from constructs_triton.cdk.repository.properties import RepositoryCheck, kept_findings
-from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.cdk.repository.properties import (
+    CompressionType,
+    PrefixOptions,
+    RepositoryCheck,
+    check_compression_type,
+    kept_findings,
+)
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
 from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.temporary_folders import scratch_directory
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.repository.placed_files import PlacedFiles
+    from constructs_triton.cdk.repository.served_prefix import ServedPrefix
 
 
 class RepositoryContents:
@@ -39,11 +48,25 @@ class RepositoryContents:
         self, scope: Construct, source: LoadedModels | None, check: RepositoryCheck, options: PrefixOptions
     ) -> None:
         self.catalog = ModelCatalog(source)
-        self.prefix = ServedPrefix(scope, self.catalog, options)
         self.warnings: list[Finding] = []
-        self._files = PlacedFiles(scope, self.prefix, options)
+        self._scope, self._options = scope, options
         self.repository_check = check
         self.asset_keys = options.asset_keys
+        if options.encryption_key is not None:
+            self.prefix.warn_of_unused_key()
+
+    @cached_property
+    def prefix(self) -> ServedPrefix:
+        """The prefix that multi-model endpoints load from."""
+        from constructs_triton.cdk.repository.served_prefix import ServedPrefix
+
+        return ServedPrefix(self._scope, self.catalog, self._options)
+
+    @cached_property
+    def _files(self) -> PlacedFiles:
+        from constructs_triton.cdk.repository.placed_files import PlacedFiles
+
+        return PlacedFiles(self._scope, self.prefix, self._options)
 
     @property
     def is_model_package(self) -> bool:
@@ -170,6 +193,8 @@ class RepositoryContents:
             InvalidValueError: there are no models, models that are not in archives, or archives that a grant
                 for another model would allow; or the repository deletes models that this endpoint may serve.
         """
+        from constructs_triton.cdk.repository.model_bucket import read_statements
+
         self.prefix.refuse_pruning_for(scope)
         sync, prefix = self.prefix.sync(), self.prefix
         return ModelLocation(

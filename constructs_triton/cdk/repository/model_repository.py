@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -23,17 +24,20 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.repository.model_source import ModelSource, load_source
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
+    PrefixOptions,
     RepositoryCheck,
+    TargetModelNaming,
     check_source,
 )
-from constructs_triton.cdk.repository.served_prefix import PrefixOptions
-from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.repository.target_model import TargetModel
 
 
 class TritonModelRepository(Construct):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from constructs import Construct
 
@@ -14,29 +13,15 @@ from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
     ModelLocation,
-    PackagedModel,
-    PackedModels,
-    UncompressedModels,
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton.cdk.repository.staged_files import StagedModel, list_files, stage
-from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from triton_model_check.model_repository.uncompressed.names import name_problems
-
-
-class CompressionType(StrEnum):
-    """How the models of a single-model endpoint are stored in S3."""
-
-    GZIP = "Gzip"
-    """One ``.tar.gz`` archive, which SageMaker unpacks on each instance."""
-
-    NONE = "None"
-    """One object for each file. After a change, only the changed files are uploaded."""
-
 
 _DIGEST_FOLDER = "0" * 32 + "/"
 _LISTED_FILES = 5
@@ -111,32 +96,6 @@ class PlacedFiles:
             # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
             remove_on_delete=self._prefix.is_deleted_with_stack,
         )
-
-
-def check_compression_type(loaded: LoadedModels, given: CompressionType | None) -> bool:
-    """Return whether a deployment places the models as files.
-
-    Raises:
-        InvalidValueError: the source cannot be stored in that way.
-    """
-    if isinstance(loaded, PackedModels):
-        return given is CompressionType.NONE
-    if given is None or given is _type_of(loaded):
-        return False
-    fix = "remove compression_type"
-    if _type_of(loaded) is CompressionType.GZIP:
-        fix = "use ModelSource.from_directory, or remove compression_type"
-    raise InvalidValueError(
-        f"compression_type: cannot be changed for {loaded.description}, got "
-        f"CompressionType.{given.name}; {fix}"
-    )
-
-
-def _type_of(loaded: LoadedModels) -> CompressionType | None:
-    """How models are stored that were packed or uploaded by others; ``None`` for a package."""
-    if isinstance(loaded, PackagedModel):
-        return None
-    return CompressionType.NONE if isinstance(loaded, UncompressedModels) else CompressionType.GZIP
 
 
 def _not_executable(files: Sequence[str]) -> Finding:

@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 
-from aws_cdk import Duration
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
+from constructs_triton.cdk.repository.loaded_models import (
+    LoadedModels,
+    PackagedModel,
+    PackedModels,
+    UncompressedModels,
+)
 from constructs_triton.cdk.repository.model_source import ModelSource
-from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.limit_checks import whole_seconds
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
+from triton_model_check.model_repository.s3_keys import check_folder_prefix
+
+DEFAULT_PREFIX = "models/"
+_OF_EVERY_PREFIX = ("previous_encryption_keys", "asset_encryption_key")
+
+
+class CompressionType(StrEnum):
+    """How the models of a single-model endpoint are stored in S3."""
+
+    GZIP = "Gzip"
+    """One ``.tar.gz`` archive, which SageMaker unpacks on each instance."""
+
+    NONE = "None"
+    """One object for each file. After a change, only the changed files are uploaded."""
+
+
+class TargetModelNaming(StrEnum):
+    """How the archives of a multi-model endpoint are named."""
+
+    CONTENT = "content"
+    """``resnet-3f9c2a1b.tar.gz``: new content has a new name, and ``index.json`` names the current one."""
+
+    PLAIN = "plain"
+    """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +98,6 @@ def _refuse_unknown(codes: frozenset[str]) -> None:
         raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')
 
 
-DEFAULT_PREFIX = "models/"
-
-
 def check_source(source: ModelSource | None) -> None:
     """Check that the source is a ``ModelSource`` and not a path."""
     check_type("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
@@ -113,3 +141,89 @@ def check_retention(prune_after: Duration | None) -> None:
             f"prune_after: must be at least 1 day, got {retention:.0f} seconds; write "
             "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
         )
+
+
+def check_compression_type(loaded: LoadedModels, given: CompressionType | None) -> bool:
+    """Return whether a deployment places the models as files.
+
+    Raises:
+        InvalidValueError: the source cannot be stored in that way.
+    """
+    if isinstance(loaded, PackedModels):
+        return given is CompressionType.NONE
+    if given is None or given is _type_of(loaded):
+        return False
+    fix = "remove compression_type"
+    if _type_of(loaded) is CompressionType.GZIP:
+        fix = "use ModelSource.from_directory, or remove compression_type"
+    raise InvalidValueError(
+        f"compression_type: cannot be changed for {loaded.description}, got "
+        f"CompressionType.{given.name}; {fix}"
+    )
+
+
+def _type_of(loaded: LoadedModels) -> CompressionType | None:
+    """How models are stored that were packed or uploaded by others; ``None`` for a package."""
+    if isinstance(loaded, PackagedModel):
+        return None
+    return CompressionType.NONE if isinstance(loaded, UncompressedModels) else CompressionType.GZIP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixOptions:
+    """The properties of a repository that concern the prefix."""
+
+    bucket: s3.IBucket | None = None
+    prefix: str = DEFAULT_PREFIX
+    prune_after: Duration | None = None
+    encryption_key: kms.IKey | None = None
+    versioned: bool = False
+    target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    previous_encryption_keys: Sequence[kms.IKey] = ()
+    asset_encryption_key: kms.IKey | None = None
+
+    @property
+    def asset_keys(self) -> list[kms.IKey]:
+        """The keys that objects of the CDK's asset bucket may have."""
+        current = self.asset_encryption_key
+        return [*([] if current is None else [current]), *self.previous_encryption_keys]
+
+    def data(self) -> list[DataUnderKeys]:
+        """What is encrypted for the repository, in its bucket and in the CDK's asset bucket."""
+        bucket_key = None if self.bucket is None else self.bucket.encryption_key
+        keys = [("encryption_key", self.encryption_key), ("bucket", bucket_key)]
+        asset_keys = [("asset_encryption_key", self.asset_encryption_key)]
+        return [
+            DataUnderKeys("models", keys, self.previous_encryption_keys),
+            DataUnderKeys("uploaded archives", asset_keys),
+        ]
+
+    def checked(self) -> PrefixOptions:
+        """Check the properties, and return them with the naming as ``TargetModelNaming``."""
+        check_bucket(self.bucket, self.encryption_key, self.versioned)
+        check_previous_keys(self.previous_encryption_keys)
+        check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
+        check_type("removal_policy", self.removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
+        if self.removal_policy is RemovalPolicy.SNAPSHOT:
+            raise InvalidValueError(
+                "removal_policy: buckets have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
+            )
+        if self.removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE:
+            raise InvalidValueError(
+                "removal_policy: after a failed creation, CloudFormation could not delete a bucket that "
+                "contains models already, got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
+            )
+        check_folder_prefix("prefix", self.prefix)
+        check_retention(self.prune_after)
+        return replace(self, target_model_naming=known_naming(self.target_model_naming))
+
+    def refuse_with_archive_prefix(self) -> None:
+        """Check that no property is set that only a prefix that a deployment fills can have."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name not in _OF_EVERY_PREFIX and value is not None and value != each.default:
+                raise InvalidValueError(
+                    f"{each.name}: not supported with ModelSource.from_archive_prefix, whose prefix other "
+                    "programs fill; remove it"
+                )

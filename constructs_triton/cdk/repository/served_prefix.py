@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 
-from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
+from aws_cdk import Annotations, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
 from constructs_triton.cdk.repository.model_bucket import ModelKeys, create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
-from constructs_triton.cdk.repository.properties import (
-    DEFAULT_PREFIX,
-    check_bucket,
-    check_retention,
-    known_naming,
-)
+from constructs_triton.cdk.repository.properties import PrefixOptions, TargetModelNaming
 from constructs_triton.cdk.repository.target_model import (
     TargetModel,
-    TargetModelNaming,
     archive_name,
     archive_patterns,
     check_target_model,
     refuse_collisions,
 )
-from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
-from triton_model_check.model_repository.s3_keys import check_folder_prefix
 
 _PLAIN_NAMES = (
     'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
@@ -62,68 +51,6 @@ _MANAGE_ACTIONS = [
     "s3:PutObject",
 ]
 
-_OF_EVERY_PREFIX = ("previous_encryption_keys", "asset_encryption_key")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixOptions:
-    """The properties of a repository that concern the prefix."""
-
-    bucket: s3.IBucket | None = None
-    prefix: str = DEFAULT_PREFIX
-    prune_after: Duration | None = None
-    encryption_key: kms.IKey | None = None
-    versioned: bool = False
-    target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT
-    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
-    previous_encryption_keys: Sequence[kms.IKey] = ()
-    asset_encryption_key: kms.IKey | None = None
-
-    @property
-    def asset_keys(self) -> list[kms.IKey]:
-        """The keys that objects of the CDK's asset bucket may have."""
-        current = self.asset_encryption_key
-        return [*([] if current is None else [current]), *self.previous_encryption_keys]
-
-    def data(self) -> list[DataUnderKeys]:
-        """What is encrypted for the repository, in its bucket and in the CDK's asset bucket."""
-        bucket_key = None if self.bucket is None else self.bucket.encryption_key
-        keys = [("encryption_key", self.encryption_key), ("bucket", bucket_key)]
-        asset_keys = [("asset_encryption_key", self.asset_encryption_key)]
-        return [
-            DataUnderKeys("models", keys, self.previous_encryption_keys),
-            DataUnderKeys("uploaded archives", asset_keys),
-        ]
-
-    def checked(self) -> PrefixOptions:
-        """Check the properties, and return them with the naming as ``TargetModelNaming``."""
-        check_bucket(self.bucket, self.encryption_key, self.versioned)
-        check_previous_keys(self.previous_encryption_keys)
-        check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
-        check_type("removal_policy", self.removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
-        if self.removal_policy is RemovalPolicy.SNAPSHOT:
-            raise InvalidValueError(
-                "removal_policy: buckets have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
-            )
-        if self.removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE:
-            raise InvalidValueError(
-                "removal_policy: after a failed creation, CloudFormation could not delete a bucket that "
-                "contains models already, got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
-            )
-        check_folder_prefix("prefix", self.prefix)
-        check_retention(self.prune_after)
-        return replace(self, target_model_naming=known_naming(self.target_model_naming))
-
-    def refuse_with_archive_prefix(self) -> None:
-        """Check that no property is set that only a prefix that a deployment fills can have."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name not in _OF_EVERY_PREFIX and value is not None and value != each.default:
-                raise InvalidValueError(
-                    f"{each.name}: not supported with ModelSource.from_archive_prefix, whose prefix other "
-                    "programs fill; remove it"
-                )
-
 
 class ServedPrefix:
     """A prefix that a deployment fills with the models of ``catalog``, or that other programs fill.
@@ -141,8 +68,10 @@ class ServedPrefix:
         self.is_filled_by_others = isinstance(source, ArchivePrefix)
         self.prefix = source.key if isinstance(source, ArchivePrefix) else options.prefix
         self.creates_bucket = self._bucket is None
-        if options.encryption_key is not None:
-            warn_at_synthesis(scope, lambda: _UNUSED_KEY if self._bucket is None else None)
+
+    def warn_of_unused_key(self) -> None:
+        """Warn at synthesis if nothing in the app has used the bucket, whose key then has no effect."""
+        warn_at_synthesis(self._scope, lambda: _UNUSED_KEY if self._bucket is None else None)
 
     @property
     def bucket(self) -> s3.IBucket:

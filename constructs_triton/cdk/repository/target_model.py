@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
+from constructs_triton.cdk.repository.properties import TargetModelNaming
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import some_of
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -14,16 +14,6 @@ from constructs_triton_functions.model_sync.manifest import content_name
 from triton_model_check.model_repository.s3_keys import archive_pattern, pattern_owner
 
 _PATTERN = re.compile(r"[*?]")
-
-
-class TargetModelNaming(StrEnum):
-    """How the archives of a multi-model endpoint are named."""
-
-    CONTENT = "content"
-    """``resnet-3f9c2a1b.tar.gz``: new content has a new name, and ``index.json`` names the current one."""
-
-    PLAIN = "plain"
-    """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
 
 
 class TargetModel(str):

@@ -14,7 +14,6 @@ from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, check_policy
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
-from constructs_triton_core.cloud_assembly.scaling import limited_quotient
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -104,6 +103,8 @@ class CustomMetricScaling(SteppedScaling):
 
 def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> ExpressionValue:
     """Return the average queue time of a request, limited so that one activity adds a limited number."""
+    from constructs_triton_core.cloud_assembly.scaling import limited_quotient
+
     queue = metrics._average("queue", model)
     total, number = queue.using_metrics
     return replace(queue, expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
-from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
-from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.scaling.targets import (
     CapacityPlan,
     check_capacity,
@@ -21,6 +20,10 @@ from constructs_triton.cdk.scaling.targets import (
 )
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+
+if TYPE_CHECKING:
+    from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+    from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ class EndpointVariant(VariantMetrics):
             InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
                 call.
         """
+        from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+
         least = least_instances(is_asynchronous=self._owner.is_asynchronous)
         check_capacity(min_capacity, max_capacity, least)
         check_initial("initial_instance_count", self._initial_instance_count, min_capacity, max_capacity)

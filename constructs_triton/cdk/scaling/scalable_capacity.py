@@ -23,19 +23,6 @@ from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.facts.limits import RangeLimit
 
-SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
-"""The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
-
-_ROLE_NAME = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
-
-
-def service_linked_role_arn(partition: str, account: str) -> str:
-    """Return the role's ARN.
-
-    Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto Scaling".
-    """
-    return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
-
 
 class ScalableCapacity(Construct):
     """The instance count of a variant or the copy count of a component, with its scalable target.
@@ -61,7 +48,7 @@ class ScalableCapacity(Construct):
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
         here = environment_of(self)
-        role_arn = service_linked_role_arn(here.partition, here.account)
+        role_arn = targets.service_linked_role_arn(here.partition, here.account)
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",

@@ -27,7 +27,7 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
-from constructs_triton.cdk.scaling.scalable_capacity import SERVICE_NAME, service_linked_role_arn
+from constructs_triton.cdk.scaling.targets import SERVICE_NAME, service_linked_role_arn
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_functions.scaling_guard import (
     GATE_TYPE,

@@ -21,6 +21,20 @@ from constructs_triton_core.facts.limits import (
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
+SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
+"""The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
+
+_ROLE_NAME = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+
+
+def service_linked_role_arn(partition: str, account: str) -> str:
+    """Return the role's ARN.
+
+    Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto Scaling".
+    """
+    return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
+
+
 _PERCENT = RangeLimit(1, 100, "percent")
 
 
