@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any
 from xml.sax.saxutils import escape
 
-from moto.core import responses
+from moto.core import responses, utils
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 
 from constructs_triton_core.untrusted.web_pages import foreign_header
@@ -37,7 +37,7 @@ def patches() -> list[Any]:
     return [
         wrapped(DomainDispatcherApplication, "__call__", _call),
         replaced(DomainDispatcherApplication, "get_backend_for_host", find),
-        replaced(responses, "method_names_from_class", cache(responses.method_names_from_class)),
+        replaced(responses, "method_names_from_class", cache(utils.method_names_from_class)),
     ]
 
 

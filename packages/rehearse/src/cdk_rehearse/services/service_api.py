@@ -10,7 +10,8 @@ from typing import Any
 import boto3
 import botocore.session
 from botocore import xform_name
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from moto.backends import get_backend
@@ -79,13 +80,14 @@ class ServiceApi:
             self._clients[service].meta.events.register("before-send", self._answer)
         return self._clients[service]
 
-    def _answer(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+    def _answer(self, request: Any, **_: Any) -> AWSResponse:
         path = request.url.removeprefix(self.endpoint_url)
         texts = {name: v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()}
         sent: dict[str, Any] = {"method": request.method, "headers": texts, "data": request.body or b""}
         environ = EnvironBuilder(path, self.endpoint_url, **sent).get_environ()
         answer, status, given = run_wsgi_app(self.application, environ, buffered=True)
-        return AWSResponse(request.url, int(status[:3]), given, MockRawResponse(b"".join(answer)))
+        headers = HTTPHeaders.from_pairs(list(given))
+        return AWSResponse(request.url, int(status[:3]), headers, MockRawResponse(b"".join(answer)))
 
     def backend(self, service: str) -> Any:
         """What moto stores of a service in this account, and in its Region unless the service is global."""
@@ -135,8 +137,5 @@ def _error_class(service: str, code: str) -> type[StackError]:
 
 @cache
 def share_service_models() -> None:
-    """Let all sessions of this process share the service models that one of them has parsed.
-
-    moto's sessions parse each model again, which takes a third of the time of a rehearsal.
-    """
+    """Let sessions share parsed models; moto's would parse each again, a third of the time of a rehearsal."""
     botocore.session.create_loader = cache(botocore.session.create_loader)
