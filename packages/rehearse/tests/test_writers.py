@@ -107,13 +107,27 @@ def without(action: str, name: str) -> Resources:
     ],
 )
 def test_taking_a_permission_away_is_found(tmp_path: Path, action: str, name: str) -> None:
-    """By each kind of policy, for all data that needs the action, with the step; the reverse is silent."""
+    """By each kind of policy, for all data that needs the action, with the step."""
     found = rehearsal(tmp_path, writing(), without(action, name))
     assert {each.path.partition(", ")[2] for each in found.problems} == DATA[action]
     for problem in found.problems:
         assert (problem.code, problem.severity) == ("rehearse-data-loses-access", Severity.ERROR)
         assert f"(update {name}) on, role Role may not" in problem.message
         assert problem.message.endswith(f"{action} is not allowed")
+
+
+@pytest.mark.parametrize(
+    ("action", "name"),
+    [
+        ("s3:PutObject", "Policy"),
+        ("kms:Decrypt", "Boundary"),
+        ("s3:PutObject", "BucketPolicy"),
+        ("sns:Publish", "TopicPolicy"),
+        ("kms:CreateGrant", "Key"),
+    ],
+)
+def test_giving_a_permission_is_silent(tmp_path: Path, action: str, name: str) -> None:
+    """By each kind of policy."""
     assert codes(rehearsal(tmp_path, without(action, name), writing())) == set()
 
 

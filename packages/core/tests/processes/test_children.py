@@ -146,13 +146,13 @@ def test_modules_of_the_current_folder_are_not_imported(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file in the folder of the user's data takes the place of no module, even if the caller has it."""
-    for name in ("json", "yaml", "moto", "encodings", "sitecustomize"):
+    for name in ("json", "yaml", "encodings", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), ".", *sys.path])
     if variable:
         monkeypatch.setenv(variable, str(tmp_path))
-    program = "import json, yaml, moto; print(json.__file__, sys.argv[1:])"
+    program = "import json, yaml; print(json.__file__, sys.argv[1:])"
     for environment in (foreign_environment(), own_environment()):
         done = run_child(python_command(program, "a", "b"), seconds=60, environment=environment)
         assert done.stdout.endswith("['a', 'b']\n"), done.stderr

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sync_requests import cloudformation, faults, s3
+from sync_requests import cloudformation, faults, s3, small_parts
 
-__all__ = ["cloudformation", "faults", "s3"]
+__all__ = ["cloudformation", "faults", "s3", "small_parts"]

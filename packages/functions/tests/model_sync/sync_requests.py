@@ -12,14 +12,17 @@ from typing import Any
 from uuid import uuid4
 
 import boto3
+import moto.s3.models
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
-from constructs_triton_functions.model_sync import handler
+from constructs_triton_functions.model_sync import handler, placement
 
 SOURCE, DESTINATION = "cdk-assets", "models-bucket"
 Faults = Callable[[str, int, int], list[str]]
+PART = 5 * 2**14
+"""The size of the parts in most tests, above the limit of :func:`small_parts`."""
 
 
 class Context:
@@ -108,6 +111,14 @@ def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             client.delete_object(Bucket=bucket, Key=item["Key"])
         client.delete_bucket(Bucket=bucket)
     client.close()
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives and parts count as large from a size at which the tests are fast; S3 itself accepts 5 MiB."""
+    monkeypatch.setattr(moto.s3.models, "S3_UPLOAD_PART_MIN_SIZE", PART)
+    monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", PART)
+    monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", PART)
 
 
 @pytest.fixture

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sync_requests import DESTINATION, SOURCE, CloudFormation, Context, Faults, ShortRun, content, make_event
+from sync_requests import (
+    DESTINATION,
+    PART,
+    SOURCE,
+    CloudFormation,
+    Context,
+    Faults,
+    ShortRun,
+    content,
+    make_event,
+)
 
-from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, file_placement, handler, placement
+from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, file_placement, handler
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 
 Files = Mapping[str, bytes]
@@ -157,14 +167,12 @@ def test_strange_objects_below_the_prefix_are_reported(s3: Any, cloudformation: 
 
 
 def test_many_files_and_parts_are_resumed(
-    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+    s3: Any, cloudformation: CloudFormation, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs that end early continue with what is missing, in parts above the limit of one copy."""
-    monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", 5 * 1024**2)
-    monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", 5 * 1024**2)
     monkeypatch.setattr(file_placement, "BATCH_BYTES", 50)
     small = {f"net/1/{number}.txt": b"%d" % number * 10 for number in range(30)}
-    large = {"net/1/a.bin": b"a" * (11 * 1024**2), "net/1/b.bin": b"b" * 5_000}
+    large = {"net/1/a.bin": b"a" * (11 * PART // 5), "net/1/b.bin": b"b" * 5_000}
     event = files_event(s3, cloudformation, "Create", small, large)
     runs, handed_over = 0, []
     monkeypatch.setattr(handler, "_continue", lambda event, _, left: handed_over.append((event, left)))

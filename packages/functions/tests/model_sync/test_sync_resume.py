@@ -17,6 +17,7 @@ import boto3
 import pytest
 from sync_requests import (
     DESTINATION,
+    PART,
     CloudFormation,
     Context,
     Faults,
@@ -31,7 +32,8 @@ from sync_requests import (
 from constructs_triton_functions import retries
 from constructs_triton_functions.model_sync import handler, placement
 
-PART = 5 * 1024**2
+WEIGHTS = bytes(range(256)) * (11 * PART // 5 // 256)
+"""An archive of three parts."""
 Invocations = list[dict[str, Any]]
 
 RUN = """
@@ -44,13 +46,6 @@ context = types.SimpleNamespace(log_stream_name="x", get_remaining_time_in_milli
 print("ready", flush=True)
 handler.handler(json.loads(sys.stdin.read()), context)
 """
-
-
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Archives count as large from the smallest part size that S3 accepts."""
-    monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", PART)
-    monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", PART)
 
 
 @pytest.fixture
@@ -104,7 +99,7 @@ def test_large_copy_continues_with_its_parts(  # noqa: PLR0917 - fixtures
     """Several runs copy an archive that is too large for one run, and no part is copied twice."""
     monkeypatch.setattr(placement, "CONCURRENT_PARTS", 1)
     seen = faults("none", 0, 0)
-    weights = bytes(range(256)) * 4 * 1024 * 26
+    weights = WEIGHTS * 2 + bytes(PART)
     archive = put_archive(s3, "cccc1", weights)
     runs = serve(make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: ShortRun(5))
     assert runs > 1
@@ -188,8 +183,7 @@ def test_sync_can_be_repeated_after_a_fault_of_any_call(
     s3: Any, cloudformation: CloudFormation, faults: Faults, small_parts: None, operation: str
 ) -> None:
     """If any call fails, the request fails and writes no index; the next run places everything."""
-    weights = bytes(range(256)) * 4 * 1024 * 11
-    archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", weights)]
+    archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", WEIGHTS)]
     event = make_event(s3, cloudformation, "Create", archives)
     faults(operation, 405, 1)
     handler.handler(event, Context())
@@ -197,7 +191,7 @@ def test_sync_can_be_repeated_after_a_fault_of_any_call(
     assert "models/index.json" not in all_keys(s3)
     handler.handler(event, Context())
     assert cloudformation.responses[1]["Status"] == "SUCCESS"
-    assert content(s3, "models/cccc.tar.gz") == weights
+    assert content(s3, "models/cccc.tar.gz") == WEIGHTS
     assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "cccc": "cccc.tar.gz"}
 
 
@@ -209,7 +203,7 @@ def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, aws_url
     """After SIGKILL at random moments, a complete run places everything and leaves no upload."""
     chance = random.Random(11)
     contents = {f"{number:04d}": chance.randbytes(50) for number in range(12)}
-    contents["9999"] = chance.randbytes(3 * PART)
+    contents["9999"] = chance.randbytes(15 * 1024**2)
     archives = [put_archive(s3, f"{name}x", body) for name, body in contents.items()]
     event = json.dumps(make_event(s3, cloudformation, "Create", archives))
     for delay in (0.05, 0.25, 0.45, None):

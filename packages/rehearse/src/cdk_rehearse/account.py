@@ -6,7 +6,6 @@ import logging
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -82,8 +81,9 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
-            url = cleanup.enter_context(server.serving(DomainDispatcherApplication(create_backend_app)))
-            self.api = ServiceApi(url, self._account, self._region)
+            application = DomainDispatcherApplication(create_backend_app)
+            url = cleanup.enter_context(server.serving(application))
+            self.api = ServiceApi(url, self._account, self._region, application)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)
@@ -93,9 +93,7 @@ class SimulatedAccount:
             self._exit = cleanup.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._exit.close()
 
     def _assemble(self) -> None:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -65,7 +64,10 @@ def _copied(original: Callable[[Any], list[ManagedPolicy]], backend: Any) -> lis
     key = (backend.account_id, backend.region_name)
     if key not in _MANAGED_POLICIES:
         _MANAGED_POLICIES[key] = original(backend)
-    return [copy.copy(each) for each in _MANAGED_POLICIES[key]]
+    copies = [object.__new__(type(each)) for each in _MANAGED_POLICIES[key]]  # which moto does not track
+    for each, parsed in zip(copies, _MANAGED_POLICIES[key], strict=True):
+        vars(each).update(vars(parsed))
+    return copies
 
 
 def _create_model(check: ExecutionRoleCheck, original: Callable[[Any], Any], response: Any) -> Any:

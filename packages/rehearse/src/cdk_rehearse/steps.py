@@ -16,8 +16,7 @@ class Step:
     """What an operation does to one resource; a rollback restores resources.
 
     The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation;
-    their subject is the status of the stack. That of
-    ``meanwhile`` is what happened between two operations.
+    their subject is the status of the stack. That of ``meanwhile`` is what happened between two operations.
     """
 
     action: Action

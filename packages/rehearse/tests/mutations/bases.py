@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache
 from typing import Any
 
 from shared_endpoint import IMAGE, TRUST, Resources, scaled, shared, trust
@@ -93,6 +95,11 @@ def network() -> Resources:
 
 def local() -> Resources:
     """The endpoint without its network."""
+    return copy.deepcopy(_without_network())
+
+
+@cache
+def _without_network() -> Resources:
     resources = realtime()
     for name in _network():
         resources = without(resources, name)

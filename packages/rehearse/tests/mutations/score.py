@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,10 +35,10 @@ _FAMILIES = (
 )
 
 
-def mutants() -> Iterator[Mutant]:
+@cache
+def mutants() -> tuple[Mutant, ...]:
     """Every edit of the base templates."""
-    for family in _FAMILIES:
-        yield from family()
+    return tuple(each for family in _FAMILIES for each in family())
 
 
 def results(step: int = 1, first: int = 0, processes: int = 1) -> list[Result]:

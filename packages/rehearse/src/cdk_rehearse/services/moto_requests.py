@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any
 from xml.sax.saxutils import escape
 
+from moto.core import responses, utils
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 
 from constructs_triton_core.untrusted.web_pages import foreign_header
@@ -29,13 +30,14 @@ _MISSING = "501 Not Implemented"  # SDKs do not send the request again
 def patches() -> list[Any]:
     """Patches of moto's application, which otherwise answers every host and origin.
 
-    A service is found once, since moto reads the folder of its services for every request. Without the patch,
+    A service and its operations are found once, since moto searches them for every request. Otherwise
     its search for a service that it does not have ends in an ``AttributeError``.
     """
     find = cache(partial(_find, DomainDispatcherApplication.get_backend_for_host))
     return [
         wrapped(DomainDispatcherApplication, "__call__", _call),
         replaced(DomainDispatcherApplication, "get_backend_for_host", find),
+        replaced(responses, "method_names_from_class", cache(utils.method_names_from_class)),
     ]
 
 
