@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from aws_cdk import Aws, Duration, Stack
+from aws_cdk import Duration, Stack
 from constructs import IConstruct
 
 
@@ -18,7 +18,7 @@ class StackEnvironment(NamedTuple):
 
 
 @cache
-def stack_of(scope: IConstruct) -> Stack:
+def stack_of(scope: Any) -> Stack:  # IConstruct is a protocol, which mypy does not take for Hashable
     """Return the stack of a construct."""
     return Stack.of(scope)
 
@@ -31,12 +31,6 @@ def environment_of(scope: IConstruct) -> StackEnvironment:
 @cache
 def _environment(stack: Stack) -> StackEnvironment:
     return StackEnvironment(stack.account, stack.region, stack.partition)
-
-
-@cache
-def pseudo_parameter(name: str) -> str:
-    """Return a pseudo parameter of CloudFormation, such as ``PARTITION`` of the CDK's class ``Aws``."""
-    return str(getattr(Aws, name))
 
 
 @cache
