@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aws_cdk import Duration, Stack
-from constructs import IConstruct
+from constructs import Construct
 
 
 class StackEnvironment(NamedTuple):
@@ -18,12 +18,12 @@ class StackEnvironment(NamedTuple):
 
 
 @cache
-def stack_of(scope: Any) -> Stack:  # IConstruct is a protocol, which mypy does not take for Hashable
+def stack_of(scope: Construct) -> Stack:
     """Return the stack of a construct."""
     return Stack.of(scope)
 
 
-def environment_of(scope: IConstruct) -> StackEnvironment:
+def environment_of(scope: Construct) -> StackEnvironment:
     """Return the environment of a construct's stack."""
     return _environment(stack_of(scope))
 
