@@ -85,7 +85,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
 
     def _metric_endpoint_name(self) -> str:
         # An alarm on the literal name does not refer to the endpoint, so it can be created first.
-        literal_name = literal_endpoint_name(self)
+        literal_name = literal_endpoint_name(self.node, self._endpoint_name)
         return self._endpoint_name if literal_name is None else literal_name
 
 

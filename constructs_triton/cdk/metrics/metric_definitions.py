@@ -91,13 +91,9 @@ def published_metric(metric_name: str, dimensions: dict[str, str], options: Metr
 
 def number_metric(metrics: Mapping[str, MetricValue], label: str) -> ExpressionValue:
     """Return metric math for a number of instances or copies: ``total`` divided by ``share``."""
-    return ExpressionValue(
-        # Rounded, because three times a third is not exactly 1 in floating point.
-        expression="FLOOR(total / share + 0.5)",
-        using_metrics=metrics,
-        period=metrics["total"].period,
-        label=label,
-    )
+    # Rounded, because three times a third is not exactly 1 in floating point.
+    number, period = "FLOOR(total / share + 0.5)", metrics["total"].period
+    return ExpressionValue(expression=number, using_metrics=metrics, period=period, label=label)
 
 
 def or_p99(options: MetricOptions) -> MetricOptions:

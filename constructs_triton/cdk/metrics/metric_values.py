@@ -90,10 +90,10 @@ def graph_metrics(left: Iterable[Metric], right: Iterable[Metric] = ()) -> list[
 
 def _line(metric: Metric, axis: str | None, id: str | None) -> list[Any]:
     """Return a line with its options in the order of the CDK; one without an axis is only used by another."""
-    looks = {"id": id, "visible": None if axis else False}
+    looks: dict[str, Any] = {"id": id, "visible": None if axis else False}
     side = {"yAxis": None if axis == "left" else axis}
     period = {"period": None if metric.period == 300 else metric.period}
-    place: list[str] = []
+    place, options = list[str](), dict[str, Any]()
     if isinstance(metric, MetricValue):
         place = [metric.namespace, metric.metric_name, *(part for each in metric.dimensions for part in each)]
         statistic = None if metric.statistic == "Average" else metric.statistic

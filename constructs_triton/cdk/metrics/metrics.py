@@ -38,7 +38,6 @@ def instance_count_metric(
     variant_name: str,
     from_queue: bool = False,
     period: Duration | None = None,
-    label: str = "InstanceCount",
 ) -> ExpressionValue:
     """Return metric math for the number of instances of a variant.
 
@@ -53,7 +52,7 @@ def instance_count_metric(
         part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
         for part, name in (("total", total), ("share", share))
     }
-    return number_metric(metrics, label)
+    return number_metric(metrics, "InstanceCount")
 
 
 class VariantMetrics:

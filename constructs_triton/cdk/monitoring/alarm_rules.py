@@ -129,8 +129,9 @@ def variant_rules(
     yield from _memory_rules(variant, thresholds["gpu_memory_percent"])
     yield from _disk_rules(variant, thresholds["disk_percent"])
     if endpoint.is_multi_model:
-        yield from _cache_rules(variant, thresholds["model_cache_hit_percent"])
-        yield from _loading_rules(variant, thresholds["model_loading_wait"])
+        yield from _loading_rules(
+            variant, thresholds["model_cache_hit_percent"], thresholds["model_loading_wait"]
+        )
     yield from _capacity_rules(variant, thresholds["at_max_capacity_for"], from_queue=is_asynchronous)
     if not is_asynchronous:
         yield from _idle_rules(variant, thresholds["no_invocations_for"])
@@ -179,7 +180,9 @@ def _disk_rules(variant: EndpointVariant, percent: float | None) -> Iterator[Ala
         )
 
 
-def _cache_rules(variant: EndpointVariant, percent: float | None) -> Iterator[AlarmRule]:
+def _loading_rules(
+    variant: EndpointVariant, percent: float | None, wait: Duration | None
+) -> Iterator[AlarmRule]:
     if percent is not None:
         yield AlarmRule(
             name="ModelCacheHit",
@@ -189,9 +192,6 @@ def _cache_rules(variant: EndpointVariant, percent: float | None) -> Iterator[Al
             comparison=_Comparison.LESS_THAN_THRESHOLD,
             evaluation_periods=3,
         )
-
-
-def _loading_rules(variant: EndpointVariant, wait: Duration | None) -> Iterator[AlarmRule]:
     if wait is not None:
         yield AlarmRule(
             name="ModelLoadingWait",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, TypedDict
@@ -11,8 +11,9 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue
+from constructs_triton.cdk.metrics.metric_values import Metric
 from constructs_triton.cdk.options.rollback_alarms import note_alarm
+from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton_core.declared_values import Value
@@ -47,10 +48,6 @@ class SharedThresholds(TypedDict, total=False):
             example="Duration.millis(300)",
         ),
     ]
-
-
-Metrics = Callable[..., MetricValue]
-"""Returns a metric of what the alarms are about, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +136,7 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
 
 
 def error_rules(
-    metrics: Metrics, percent: float | None, causes: Iterable[tuple[str, str, str]]
+    metrics: PublishedMetric, percent: float | None, causes: Iterable[tuple[str, str, str]]
 ) -> Iterator[AlarmRule]:
     """Yield an alarm for each cause: the rule's name, the metric's name and the description."""
     if percent is None:
@@ -156,7 +153,7 @@ def error_rules(
         )
 
 
-def latency_rules(metrics: Metrics, objective: Duration | None) -> Iterator[AlarmRule]:
+def latency_rules(metrics: PublishedMetric, objective: Duration | None) -> Iterator[AlarmRule]:
     """Yield the alarm on the latency, if it has an objective."""
     if objective is not None:
         yield AlarmRule(

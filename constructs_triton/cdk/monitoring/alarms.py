@@ -57,7 +57,8 @@ class TritonAlarms(AlarmSet):
         rules = dict(_rules(endpoint, {**default_values(AlarmThresholds), **thresholds}))
         super().__init__(scope, id, rules, actions, alarm_name_prefix)
         # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
-        self._has_literal_endpoint_name = literal_endpoint_name(endpoint) is not None
+        name = literal_endpoint_name(endpoint.node, endpoint.endpoint_name)
+        self._has_literal_endpoint_name = name is not None
 
     @property
     def rollback_alarms(self) -> tuple[cloudwatch.Alarm, ...]:

@@ -14,7 +14,6 @@ from constructs_triton.cdk.monitoring.alarm_set import (
     PERCENT,
     AlarmRule,
     AlarmSet,
-    Metrics,
     SharedThresholds,
     check_alarm_options,
     error_rules,
@@ -99,10 +98,7 @@ def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds)
             metric=metric("GPUMemoryUtilizationNormalized", statistic="Maximum"),
             threshold=percent,
         )
-    yield from _capacity_rules(metric, thresholds["no_capacity_minutes"])
-
-
-def _capacity_rules(metric: Metrics, minutes: float | None) -> Iterator[AlarmRule]:
+    minutes = thresholds["no_capacity_minutes"]
     if minutes is not None:
         yield AlarmRule(
             name="NoCapacity",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,11 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.component_metrics import component_metric, copy_count_metric
-from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue, converted
+from constructs_triton.cdk.metrics.metric_values import Metric, converted
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, graph
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITritonEndpoint
+from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
@@ -179,7 +180,7 @@ def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
     yield [copies, _utilization(component, metric)]
 
 
-def _latencies(metric_of: Callable[..., MetricValue]) -> Iterator[Metric]:
+def _latencies(metric_of: PublishedMetric) -> Iterator[Metric]:
     wanted = [("ModelLatency", statistic) for statistic in ("p50", "p90", "p99")]
     for position, (name, statistic) in enumerate([*wanted, ("OverheadLatency", "p99")]):
         metric = metric_of(name, statistic=statistic)
@@ -187,7 +188,7 @@ def _latencies(metric_of: Callable[..., MetricValue]) -> Iterator[Metric]:
         yield converted(metric, f"m{position}", "/ 1000", f"{name} {statistic}")
 
 
-def _utilization(component: IInferenceComponent, metric: Callable[..., MetricValue]) -> widgets.Widget:
+def _utilization(component: IInferenceComponent, metric: PublishedMetric) -> widgets.Widget:
     names = ["GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "MemoryUtilization"]
     if component.uses_gpus is False:
         names = names[2:]

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
+from aws_cdk import Aws
+
 from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
 from constructs_triton.cdk.metrics.metric_values import (
-    ExpressionValue,
     Metric,
     MetricValue,
     converted,
@@ -21,7 +22,6 @@ from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
-from constructs_triton.cdk.validation.read_once import pseudo_parameter
 
 GRID_WIDTH = 24
 _WIDTH = 12  # two graphs in a row
@@ -37,14 +37,14 @@ def real_time_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Ite
     """Traffic, latency, errors and concurrency of a real-time endpoint."""
     yield [_traffic(endpoint), _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
-    yield [_errors(endpoint, errors), _concurrency(endpoint)]
+    yield [graph("Errors", _of_variants(endpoint, errors), "per minute"), _concurrency(endpoint)]
 
 
 def asynchronous_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
     """Queue, latency, errors and oldest request of an asynchronous endpoint."""
     yield [_backlog(endpoint), _latency(endpoint, ("ModelLatency", "TimeInBacklog"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationFailures", "ExpiredRequests")
-    yield [_errors(endpoint, errors), _oldest_request(endpoint)]
+    yield [graph("Errors", _of_variants(endpoint, errors), "per minute"), _oldest_request(endpoint)]
 
 
 def variant_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
@@ -84,9 +84,9 @@ def container_row(variant: EndpointVariant) -> _Row:
     """Time that requests wait and are computed in each model, and the batches and failures of each."""
     metrics = variant.container_metrics
     times = [
-        _milliseconds(expression)
+        replace(each, expression=f"({each.expression}) / 1000")
         for model in metrics.models
-        for expression in (metrics._average("queue", model), metrics._average("compute", model))
+        for each in (metrics._average("queue", model), metrics._average("compute", model))
     ]
     sizes = [metrics._average("batch size", model) for model in metrics.models]
     failures = [metrics._metric("Failures", model) for model in metrics.models]
@@ -97,10 +97,6 @@ def container_row(variant: EndpointVariant) -> _Row:
             title.format("batches and failures"), sizes, "batch size", right=failures, right_label="failures"
         ),
     ]
-
-
-def _milliseconds(time: ExpressionValue) -> ExpressionValue:
-    return replace(time, expression=f"({time.expression}) / 1000")
 
 
 def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
@@ -137,10 +133,6 @@ def _latency(endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: fl
     return graph("Latency", metrics, "ms", notes=notes)
 
 
-def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> Widget:
-    return graph("Errors", _of_variants(endpoint, names), "per minute")
-
-
 def _concurrency(endpoint: ITritonEndpoint) -> Widget:
     names = ("ConcurrentRequestsPerModel",)
     return graph(
@@ -151,17 +143,17 @@ def _concurrency(endpoint: ITritonEndpoint) -> Widget:
 def _backlog(endpoint: ITritonEndpoint) -> Widget:
     return graph(
         "Queue",
-        [_of_queue(endpoint, "ApproximateBacklogSize")],
+        [_metric(endpoint, endpoint.variants[0], "ApproximateBacklogSize")],
         "requests",
-        right=[_of_queue(endpoint, "ApproximateBacklogSizePerInstance")],
+        right=[_metric(endpoint, endpoint.variants[0], "ApproximateBacklogSizePerInstance")],
         right_label="requests per instance",
         right_notes=_targets(endpoint, ("ApproximateBacklogSizePerInstance",)),
     )
 
 
 def _oldest_request(endpoint: ITritonEndpoint) -> Widget:
-    oldest = _of_queue(endpoint, "ApproximateAgeOfOldestRequest")
-    waiting = _of_queue(endpoint, "HasBacklogWithoutCapacity")
+    oldest = _metric(endpoint, endpoint.variants[0], "ApproximateAgeOfOldestRequest")
+    waiting = _metric(endpoint, endpoint.variants[0], "HasBacklogWithoutCapacity")
     return graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
 
 
@@ -232,7 +224,7 @@ def graph(
         "properties": {
             "view": "timeSeries",
             "title": title,
-            "region": pseudo_parameter("REGION"),
+            "region": Aws.REGION,
             "metrics": graph_metrics(left, right),
             **({"annotations": {"horizontal": lines}} if lines else {}),
             "yAxis": axes,
@@ -257,10 +249,6 @@ def _metric(
     names = {"endpoint_name": endpoint.endpoint_name, "variant_name": variant.variant_name}
     options.setdefault("label", name)
     return variant_metric(name, **names, **options)
-
-
-def _of_queue(endpoint: ITritonEndpoint, name: str) -> MetricValue:
-    return variant_metric(name, endpoint_name=endpoint.endpoint_name, variant_name="", label=name)
 
 
 def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric]:

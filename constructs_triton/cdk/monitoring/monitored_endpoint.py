@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Node
@@ -20,18 +20,10 @@ _UNITS = {
 }
 
 
-class _NamedEndpoint(Protocol):
-    @property
-    def node(self) -> Node: ...
-
-    @property
-    def endpoint_name(self) -> str: ...
-
-
-def literal_endpoint_name(endpoint: _NamedEndpoint) -> str | None:
+def literal_endpoint_name(node: Node, endpoint_name: str) -> str | None:
     """Return the endpoint's name if it is set in the code, so using it does not refer to the resource."""
-    resource = endpoint.node.default_child
-    name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint.endpoint_name
+    resource = node.default_child
+    name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint_name
     return None if name is None or is_token(name) else name
 
 

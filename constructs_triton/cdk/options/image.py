@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
-from aws_cdk import CfnMapping
+from aws_cdk import Aws, CfnMapping
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecr_assets as ecr_assets
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.statements import Statement, allow
-from constructs_triton.cdk.validation.read_once import environment_of, pseudo_parameter, stack_of
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS
@@ -204,14 +204,14 @@ class DlcImage(TritonImage):
         if not is_token(region):
             account, suffix = images.account(region, self.triton_version), images.dns_suffix(region)
         else:
-            account, suffix = _account_mapping(scope, self.triton_version), pseudo_parameter("URL_SUFFIX")
+            account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
             images.image_version(self.triton_version).tag(cpu=is_cpu_image(self, instance_type) is True),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
-            ecr_repository_arn=f"arn:{pseudo_parameter('PARTITION')}:ecr:{region}:{account}:repository/{name}",
+            ecr_repository_arn=f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}",
         )
 
 
@@ -278,4 +278,4 @@ def _account_mapping(scope: Construct, version: str) -> str:
     if not isinstance(mapping, CfnMapping):
         rows = {region: {"account": images.account(region, version)} for region in images.regions(version)}
         mapping = CfnMapping(stack, mapping_id, mapping=rows)
-    return mapping.find_in_map(pseudo_parameter("REGION"), "account")
+    return mapping.find_in_map(Aws.REGION, "account")

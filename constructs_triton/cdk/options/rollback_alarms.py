@@ -62,8 +62,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     name = resource.alarm_name
     has_name = name is not None and not is_token(name)
-    is_elsewhere = has_name and _monitors_from_another_stack(resource, endpoint)
-    if not _may_depend_on(resource, endpoint) and not is_elsewhere:
+    if not _may_depend_on(resource, endpoint, has_name):
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     if name is None or not has_name:
         raise InvalidValueError(
@@ -73,25 +72,16 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     return RollbackAlarm(name, _arn(stack_of(resource), resource, name))
 
 
-def _monitors_from_another_stack(
-    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
-) -> bool:
-    """Whether a reference would make the endpoint's stack depend on the one that monitors it."""
-    if stack_of(alarm) is stack_of(endpoint) or isinstance(alarm, cloudwatch.CfnCompositeAlarm):
-        return False
-    return f'"{endpoint.endpoint_name}"' in _metrics(alarm)
-
-
 def _may_depend_on(
-    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
+    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint, is_named: bool
 ) -> bool:
+    """Whether a reference to the alarm could make the endpoint, or its stack, depend on what monitors it."""
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
         return True  # through the alarms that it combines
-    return f'"{stack_of(endpoint).resolve(endpoint.logical_id)}"' in _metrics(alarm)
-
-
-def _metrics(alarm: cloudwatch.CfnAlarm) -> str:
-    return json.dumps(stack_of(alarm).resolve([alarm.dimensions, alarm.metrics]))
+    here, there = stack_of(endpoint), stack_of(alarm)
+    metrics = json.dumps(there.resolve([alarm.dimensions, alarm.metrics]))
+    is_elsewhere = is_named and there is not here and f'"{endpoint.endpoint_name}"' in metrics
+    return is_elsewhere or f'"{here.resolve(endpoint.logical_id)}"' in metrics
 
 
 def alarm_name(alarm: cloudwatch.IAlarm) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -22,6 +22,7 @@ from constructs_triton_core.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
+_Configuration = appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
 _LOW_UTILIZATION_PERCENT = 10
 
@@ -70,13 +71,8 @@ def check_policy(method: Callable[..., object], id: str, options: ScalingPolicyO
     check_properties(callee, options, ScalingPolicyOptions, others=own, owner=f"{id}.")
 
 
-class PublishedMetric(Protocol):
-    """Returns a metric that SageMaker publishes for a variant or a component."""
-
-    def __call__(
-        self, metric_name: str, /, *, statistic: str | None = None, instance_type: str | None = None
-    ) -> MetricValue:
-        """Return the metric of that name."""
+PublishedMetric = Callable[..., MetricValue]
+"""Returns a metric that SageMaker publishes for a variant or a component, by its name."""
 
 
 class TargetTracking:
@@ -159,23 +155,15 @@ class TargetTracking:
         if predefined is None:
             resource = policy.node.default_child
             assert isinstance(resource, appscaling.CfnScalingPolicy)
-            resource.target_tracking_scaling_policy_configuration = _configuration(
-                metric, target_value, options
+            resource.target_tracking_scaling_policy_configuration = _Configuration(
+                customized_metric_specification=customized_metric(metric),
+                target_value=target_value,
+                disable_scale_in=options.get("disable_scale_in"),
+                scale_in_cooldown=seconds(options.get("scale_in_cooldown")),
+                scale_out_cooldown=seconds(options.get("scale_out_cooldown")),
             )
         self._tracked[key] = TrackedMetric(id, metric_name_of(metric), target_value, units)
         return policy
-
-
-def _configuration(
-    metric: Metric, target_value: float, options: ScalingPolicyOptions
-) -> appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty:
-    return appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
-        customized_metric_specification=customized_metric(metric),
-        target_value=target_value,
-        disable_scale_in=options.get("disable_scale_in"),
-        scale_in_cooldown=seconds(options.get("scale_in_cooldown")),
-        scale_out_cooldown=seconds(options.get("scale_out_cooldown")),
-    )
 
 
 def with_gpu_cooldowns(options: ScalingPolicyOptions) -> ScalingPolicyOptions:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from aws_cdk import Aws, Duration, Stack
-from constructs import IConstruct
+from aws_cdk import Duration, Stack
+from constructs import Construct
 
 
 class StackEnvironment(NamedTuple):
@@ -18,12 +18,12 @@ class StackEnvironment(NamedTuple):
 
 
 @cache
-def stack_of(scope: IConstruct) -> Stack:
+def stack_of(scope: Construct) -> Stack:
     """Return the stack of a construct."""
     return Stack.of(scope)
 
 
-def environment_of(scope: IConstruct) -> StackEnvironment:
+def environment_of(scope: Construct) -> StackEnvironment:
     """Return the environment of a construct's stack."""
     return _environment(stack_of(scope))
 
@@ -31,12 +31,6 @@ def environment_of(scope: IConstruct) -> StackEnvironment:
 @cache
 def _environment(stack: Stack) -> StackEnvironment:
     return StackEnvironment(stack.account, stack.region, stack.partition)
-
-
-@cache
-def pseudo_parameter(name: str) -> str:
-    """Return a pseudo parameter of CloudFormation, such as ``PARTITION`` of the CDK's class ``Aws``."""
-    return str(getattr(Aws, name))
 
 
 @cache

@@ -21,7 +21,6 @@ def test_each_stack_has_its_own_environment() -> None:
         found = [environment_of(each) for each in scopes]
         assert [each.region for each in found[:2]] == ["eu-west-1", "us-east-1"]
         assert [each.account for each in found[:2]] == ["111111111111", "222222222222"]
-        assert [each.path for each in found] == ["Here", "There", "Any"]
         assert is_token(found[2].region)
         assert is_token(found[2].account)
 
@@ -31,4 +30,4 @@ def test_nested_stack_is_a_stack_of_its_own() -> None:
     parent = cdk.Stack(cdk.App(), "Parent")
     nested = cdk.NestedStack(parent, "Nested")
     assert stack_of(Construct(nested, "Scope")) is nested
-    assert environment_of(nested).path == "Parent/Nested"
+    assert environment_of(nested) == (nested.account, nested.region, nested.partition)
