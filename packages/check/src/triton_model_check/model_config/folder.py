@@ -267,12 +267,10 @@ class ModelFolder:
     @cached_property
     def config_text(self) -> str | None:
         """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
-        content = self.read(*self.config_parts)
-        if content is None:
-            return None
         from triton_model_check.model_config.text import decode
 
-        return decode(content)
+        content = self.read(*self.config_parts)
+        return None if content is None else decode(content)
 
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
@@ -322,11 +320,9 @@ class ModelFolder:
     @cached_property
     def locations(self) -> Locations | None:
         """The places of the fields of ``config.pbtxt``, or ``None`` if there is no text."""
-        if self.config_text is None:
-            return None
         from triton_model_check.model_config.locations import Locations
 
-        return Locations(self.config_text)
+        return None if self.config_text is None else Locations(self.config_text)
 
     def locate(self, field: FieldPath) -> Range | None:
         """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.
