@@ -13,15 +13,15 @@ from tuned_models import write_model
 
 from constructs_triton.cli import main
 
-BUDGET_MINUTES = 4
-MINUTES = "2.2"
+BUDGET_MINUTES = 5
+MINUTES = "3.5"
 #: On a machine that is busy with other tests, a second run continues the search of the first.
 ATTEMPTS = 2
 PRICE = ("--price", "local=1", "--json")
 
 
 def command(models: Path, output: Path) -> list[str]:
-    limits = ["--latency-ms", "100", "--budget-minutes", MINUTES, "--step-seconds", "2"]
+    limits = ["--latency-ms", "100", "--budget-minutes", MINUTES, "--step-seconds", "3"]
     return ["tune", str(models), *limits, "-o", str(output), "--yes"]
 
 
