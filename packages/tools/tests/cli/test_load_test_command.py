@@ -57,10 +57,10 @@ def test_fixed_rates_are_measured_and_written(
 
 def test_search_prints_one_json_object(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The best step is the confirmed one, three times as long; the maximum ended the search."""
-    words = (server.url, *INPUT, *SHORT, "--from", "80", "--to", "160", "--json")
+    words = (server.url, *INPUT, *SHORT, "--from", "40", "--to", "80", "--json")
     assert run(*words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [step["rate"] for step in answer["steps"]] == [80, 160, 160]
+    assert [step["rate"] for step in answer["steps"]] == [40, 80, 80]
     assert (answer["best"]["seconds"], answer["best"]["is_lower_bound"]) == (3, True)
 
 

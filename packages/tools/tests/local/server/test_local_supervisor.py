@@ -26,7 +26,7 @@ server = socket.socket()
 server.bind(("0.0.0.0", 8080))
 sys.exit(server.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) != socket.AF_UNIX)
 """
-#: Ends its model when it is told to, and writes ``late`` some time after the model has ended.
+#: Ends its model on SIGTERM, and writes ``late`` some time after the model has ended.
 SERVER = """
 import signal, subprocess, sys, time
 model = subprocess.Popen([sys.executable, "-I", "-c", sys.argv[1]], stdout=subprocess.PIPE)

@@ -95,11 +95,11 @@ class SimulatedModels:
         return MeasuredStep(latency <= LATENCY_MS, latency)
 
     def capacity(self, candidate: Candidate) -> float:
-        """The true rate that is held: bisected with steps of 100 seconds."""
+        """The true rate that is held: bisected with steps of 200 seconds."""
         quiet = SimulatedModels(self.costs, noise=self.noise)
         low, high = 2.0, 300.0
         while high / low > 1.01:
             middle = (low * high) ** 0.5
-            is_held = quiet.measure(candidate, middle, 100).is_held
+            is_held = quiet.measure(candidate, middle, 200).is_held
             low, high = (middle, high) if is_held else (low, middle)
         return low
