@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarking.comparison import compare, load, table
+from benchmarking.comparison import FIX, compare, load, table
 from benchmarking.figures import Limits, LimitsError, read_limits
 from benchmarking.page import measure, names_of_benchmarks, write_comparison, write_page
 from benchmarking.versions import PROJECT, UnusableCommitError, installed_version, this_version
@@ -64,8 +64,8 @@ def against(limits: Limits, commit: str, rounds: int, names: Sequence[str]) -> i
         write_comparison(found, before.name, rounds, f"{at_first}; at the end {at_last}")
         print("wrote docs/benchmarks.md")
     problems = [problem for each in found if (problem := each.problem(before.name))]
-    print(*problems, sep="\n")
-    print(f"{len(problems)} of {len(found)} figures are slower than at {before.name} by more than is allowed")
+    print(*problems, *([FIX] if problems else []), sep="\n")
+    print(f"{len(problems)} of {len(found)} figures fail against {before.name}")
     return 1 if problems else 0
 
 

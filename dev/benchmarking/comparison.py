@@ -10,6 +10,10 @@ from benchmarking.figures import Figure, Limits, Run, Slower, Values, number
 from benchmarking.versions import Version
 
 TOLERANCE = 1.1  # times as slow
+FIX = (
+    "make these figures faster (`python benchmarks/shares.py` and `python -X importtime` show where the time "
+    "goes), or give the reason in a [[slower]] of benchmarks/limits.toml"
+)
 _ROWS = "| figure | limit | {before} | now | now / before | |\n|---|---|---|---|---|---|"
 
 
@@ -38,14 +42,12 @@ class Compared:
     def problem(self, commit: str) -> str:
         """Return what is wrong, or an empty string."""
         if not self.now.values:
-            return f"{self.figure.name}: not measured, {self.now.reasons[0]}; see its output on the page"
+            return f"{self.figure.name}: not measured, {self.now.reasons[0]}; run its benchmark alone"
         if not self.is_slower:
             return ""
         return (
             f"{self.figure.name}: {number(self.before.median)} at {commit}, {number(self.now.median)} now, "
-            f"{self.times_as_slow:.2f} times as slow; make it faster (`python benchmarks/shares.py` and "
-            "`python -X importtime` show where the time goes), or give the reason in a [[slower]] of "
-            "benchmarks/limits.toml"
+            f"{self.times_as_slow:.2f} times as slow"
         )
 
     def row(self) -> str:

@@ -80,7 +80,7 @@ def write_page(sections: Mapping[str, str]) -> None:
     measured = [_with_present_docstring(name, parts[name]) for name in known if name in parts]
     written = OUTPUT.with_suffix(".new")
     written.write_text(
-        "\n\n".join([_head(), *(part.strip() for part in (*compared, *measured))]) + "\n", "utf-8"
+        "\n\n".join([_head().strip(), *(part.strip() for part in (*compared, *measured))]) + "\n", "utf-8"
     )
     written.replace(OUTPUT)
 

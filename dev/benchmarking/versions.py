@@ -45,7 +45,8 @@ class Version:
         try:
             done = subprocess.run(
                 [self.python, path, *arguments, *project],
-                cwd=self.tree,
+                # A process that a benchmark starts does not import from the current folder.
+                cwd=path.parent,
                 env=self._environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
