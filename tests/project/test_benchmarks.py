@@ -99,7 +99,7 @@ def test_a_reason_allows_a_slower_figure(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[[slower]]\nfigure = "strat"\nup_to = "a"\nat_most = 2\nreason = "b"', "no figure 'strat'"),
+        ('[[slower]]\nfigure = "end"\nup_to = "a"\nat_most = 2\nreason = "b"', "no figure 'end'"),
         ('[[slower]]\nfigure = "start"\nup_to = "a"\nat_most = 2', "reason"),
         ('[[run.figure]]\nname = "x"\npattern = "y"\nlimits = "at most 1"', "limits"),
         ('[[run.figure]]\nname = "start"\npattern = "y"', "got twice: start"),
