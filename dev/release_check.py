@@ -128,7 +128,7 @@ def comparison_problems(project: Path, version: str) -> Iterator[str]:
     last = subprocess.run(describe, check=False, capture_output=True, text=True).stdout.strip()
     if last:
         # The name that the comparison gives the commit of the tag.
-        command = ["git", "-C", project, "rev-parse", "--short=8", f"{last}^{{commit}}"]
+        command = ["git", "-C", str(project), "rev-parse", "--short=8", f"{last}^{{commit}}"]
         name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
         if f"## compared with {name}\n" not in (project / "docs" / "benchmarks.md").read_text():
             yield f"docs/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
