@@ -118,7 +118,7 @@ def comparison_problems(project: Path, version: str) -> Iterator[str]:
     describe = [
         "git",
         "-C",
-        project,
+        str(project),
         "describe",
         "--tags",
         "--abbrev=0",
