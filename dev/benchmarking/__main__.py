@@ -64,8 +64,8 @@ def against(limits: Limits, commit: str, rounds: int, names: Sequence[str]) -> i
         write_comparison(found, before.name, rounds, f"{at_first}; at the end {at_last}")
         print("wrote docs/benchmarks.md")
     problems = [problem for each in found if (problem := each.problem(before.name))]
-    print(*problems, *([FIX] if problems else []), sep="\n")
-    print(f"{len(problems)} of {len(found)} figures fail against {before.name}")
+    summary = f"{len(problems)} of {len(found)} figures fail against {before.name}"
+    print(*problems, *([FIX] if problems else []), summary, sep="\n")
     return 1 if problems else 0
 
 
