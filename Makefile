@@ -111,9 +111,11 @@ docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation
 
 # NAMES="pack synth" runs only those and keeps the other parts of the page. AGAINST=<commit> installs that commit in
-# build/benchmarks and runs the benchmarks of both in turns, which takes 20 minutes.
+# build/benchmarks and compares short figures of both in turns, in ROUNDS rounds: about three minutes each. It fails if
+# a figure is more than 10 percent slower and benchmarks/limits.toml does not say why.
 bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
-	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) $(NAMES)
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(NAMES)
 
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output

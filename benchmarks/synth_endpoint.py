@@ -1,6 +1,6 @@
 """Compares a whole synth of the multi-model example, and of app.py, with the same resources as L1 constructs.
 
-    python benchmarks/synth_endpoint.py [--rounds 5] [--without-validation] [--project DIR]
+    python benchmarks/synth_endpoint.py [--rounds 5] [--without-validation] [--stacks NAME] [--project DIR]
 
 The L1 app imports the modules of its L1s and creates every resource of the example's template with one call
 of ``CfnResource``, their base. It gets finished archives, so it checks and packs nothing, and it has no
@@ -121,11 +121,12 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--without-validation", action="store_true")
+    parser.add_argument("--stacks", nargs="+", choices=APPS, default=list(APPS))
     parser.add_argument("--project", type=Path, default=Path(__file__).resolve().parents[1])
     arguments = parser.parse_args()
     os.environ["CDK_VALIDATION"] = "false" if arguments.without_validation else "true"
     print(f"shortest of {arguments.rounds} rounds\n{'':20}constructs       L1s   ratio")
-    for stack in APPS:
+    for stack in arguments.stacks:
         with tempfile.TemporaryDirectory() as work:
             os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = str(Path(work) / "cache")
             compare(arguments.project.resolve(), stack, Path(work), arguments.rounds)

@@ -9,7 +9,7 @@ is by processor time, since a check uses one core. The size of the base install 
 ``pip install constructs-triton`` needs, without aws-cdk-lib and the project's own packages.
 
 The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this file: it
-imports nothing of the project.
+imports nothing of the project. ``--without-app`` runs ``app.py`` only once, for ``local up``.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--models", type=int, default=1000)
+    parser.add_argument("--without-app", action="store_true")
     parser.add_argument("--project", type=Path, default=Path(__file__).resolve().parents[1])
     arguments = parser.parse_args()
     os.environ["JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION"] = "18,20"
@@ -67,8 +68,9 @@ def main() -> None:
         os.environ["CDK_OUTDIR"] = str(folder / "cdk.out")
         os.chdir(project)
         run(sys.executable, project / "app.py")  # fills the caches
-        clock, cpu = shortest(arguments.rounds, lambda: run(sys.executable, project / "app.py"))
-        print(f"{'python app.py':24}{clock:8.2f} s  {cpu:6.2f} s of CPU")
+        if not arguments.without_app:
+            clock, cpu = shortest(arguments.rounds, lambda: run(sys.executable, project / "app.py"))
+            print(f"{'python app.py':24}{clock:8.2f} s  {cpu:6.2f} s of CPU")
         print(
             f"{'local up':24}{min(ready(folder) for _ in range(arguments.rounds)):8.2f} s until it is ready"
         )
@@ -84,7 +86,9 @@ def main() -> None:
 def run(*command: str | Path) -> tuple[float, float]:
     """Return the seconds of a command by the clock, and of the processor for it and its children."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
     clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return clock, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 

@@ -108,6 +108,30 @@ def version_problems(project: Path) -> Iterator[str]:
     if heading is None or heading[1] != released or bool(development) != ("(unreleased)" in heading[2]):
         found = repr(heading[0]) if heading else "none"
         yield f"CHANGELOG.md: the first version must be {released} {wanted}, got {found}"
+    yield from comparison_problems(project, version)
+
+
+def comparison_problems(project: Path, version: str) -> Iterator[str]:
+    """Yield a problem if a release was not compared with the one before it, unless it is the first."""
+    if ".dev" in version:
+        return
+    describe = [
+        "git",
+        "-C",
+        str(project),
+        "describe",
+        "--tags",
+        "--abbrev=0",
+        "--match=v*",
+        f"--exclude=v{version}",
+    ]
+    last = subprocess.run(describe, check=False, capture_output=True, text=True).stdout.strip()
+    if last:
+        # The name that the comparison gives the commit of the tag.
+        command = ["git", "-C", str(project), "rev-parse", "--short=8", f"{last}^{{commit}}"]
+        name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        if f"## compared with {name}\n" not in (project / "docs" / "benchmarks.md").read_text():
+            yield f"docs/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
 
 
 def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The figures of the benchmarks that have a limit or are compared with an earlier commit.
+"""The figures of the benchmarks: ``benchmarks/limits.toml``.
 
 A figure is found in what its benchmark prints, so scripts of different commits can be compared.
 """
@@ -6,11 +6,19 @@ A figure is found in what its benchmark prints, so scripts of different commits 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from typing import Any, TypeVar
 
 _NUMBER = r"([\d,.]+)"
+_Entry = TypeVar("_Entry")
+
+
+class LimitsError(ValueError):
+    """The file of limits has a name that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,142 +29,143 @@ class Figure:
         name: What is measured, with its unit.
         pattern: Regular expression. The value is its group, or the quotient of its two groups.
         limit: What the number should be, such as "at most 1.3".
+        more_is_better: Whether a higher number is better, as for a rate.
+        by_clock: Why the number is not processor time; empty if it is.
     """
 
     name: str
     pattern: str
     limit: str = ""
+    more_is_better: bool = False
+    by_clock: str = ""
 
     def find(self, output: str) -> list[float]:
         """Return the values in what a run printed."""
         expression = self.pattern.replace("<n>", _NUMBER)
         return [_value(match.groups()) for match in re.finditer(expression, output, re.MULTILINE)]
 
+    def times_as_slow(self, before: float, now: float) -> float:
+        """Return how many times as slow it is now; below 1 if it became faster."""
+        return before / now if self.more_is_better else now / before
+
+    def shown_limit(self, value: float) -> str:
+        """Return the limit, and whether the value misses it."""
+        if not self.limit:
+            return ""
+        number = float(self.limit.rpartition(" ")[2].replace(",", ""))
+        is_missed = value < number if self.more_is_better else value > number
+        return f"{self.limit}, missed" if is_missed else self.limit
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A call of a benchmark for a comparison, with fewer rounds than the benchmark has by itself.
+    """A call of a benchmark.
 
     Args:
         script: Name of the benchmark.
-        arguments: Its arguments.
         figures: Figures of its output.
-        is_shared: Whether the script imports nothing of the package, so that this commit's script also
+        arguments: Its arguments in a comparison.
+        is_shared: Whether the script imports nothing of the project, so that this commit's script also
             measures the earlier commit.
+        is_compared: Whether it is short enough for a comparison.
+        rounds: Rounds of a comparison. Default: those of the command.
     """
 
     script: str
-    arguments: tuple[str, ...]
     figures: tuple[Figure, ...]
+    arguments: tuple[str, ...] = ()
     is_shared: bool = False
+    is_compared: bool = True
+    rounds: int = 0
 
 
-RUNS = (
-    Run(
-        "check",
-        (),
-        (
-            Figure(
-                "models of a mixed repository checked a second", r"^  check +<n> a second", "at least 1,000"
-            ),
-            Figure("unchanged, by the whole command, seconds", r"^  unchanged +<n> s", "at most 0.5"),
-        ),
-    ),
-    Run(
-        "codec",
-        ("--seconds", "0.3"),
-        (
-            Figure("encoding strings, times as fast as JSON", r"0 str,.* encode .* <n>x$", "at least 1.0"),
-            Figure("decoding strings, times as fast as JSON", r"0 str,.* decode .* <n>x$", "at least 1.0"),
-        ),
-    ),
-    Run(
-        "files",
-        ("--megabytes", "100", "--rounds", "1"),
-        (
-            Figure("new model as files, seconds", r"^new +files \(NONE\) +<n>"),
-            Figure("unchanged model as files, seconds", r"^unchanged +files \(NONE\) +<n>"),
-        ),
-    ),
-    Run("gateway", (), (Figure("median with 600 kB, times Triton's own", r"^  ratio +<n>", "at most 1.3"),)),
-    Run(
-        "gateway",
-        ("--size", "4", "--count", "1000"),
-        (Figure("median with 4 bytes, times Triton's own", r"^  ratio +<n>", "at most 1.6"),),
-    ),
-    Run(
-        "load_test",
-        (),
-        (
-            Figure(
-                "signed requests a second of CPU", r"^load-test, signed .* <n> per second", "at least 6,000"
-            ),
-        ),
-    ),
-    Run(
-        "onnx_file",
-        ("--without-load",),
-        (Figure("describing 1.9 GB of weights in the file, seconds", r"in the file\n +describe +<n> s"),),
-    ),
-    Run(
-        "pack",
-        ("--megabytes", "256"),
-        (
-            Figure("tar's time, times that of pack", r"^tar -czf .* <n> x +[\d.]+ x", "at least 25"),
-            Figure("tar's CPU time, times that of pack", r"^tar -czf .* [\d.]+ x +<n> x", "at least 16"),
-        ),
-    ),
-    Run("simulation", (), (Figure("24 hours, one policy, ms of CPU", r"one policy +<n> ms"),)),
-    Run(
-        "synth",
-        ("--megabytes", "512", "--models", "500", "--rounds", "2"),
-        (
-            Figure(
-                "unchanged 512 MB into a new `cdk.out`, times `Asset`",
-                r"new cdk.out\n +constructs-triton +<n> ms\n +aws_s3_assets.Asset +<n>",
-                "at most 0.4",
-            ),
-            Figure(
-                "unchanged 512 MB into the same `cdk.out`, ms",
-                r"same cdk.out\n +constructs-triton +<n> ms",
-                "at most 10",
-            ),
-            Figure("each unchanged model more, ms", r"for each model +<n> ms", "at most 1"),
-        ),
-    ),
-    Run(
-        "synth_endpoint",
-        ("--rounds", "2"),
-        (
-            Figure("multi-model example, CPU, times its L1s", r"^MultiModel CPU .* <n>$", "at most 1.05"),
-            Figure("app.py, clock, times its L1s", r"^TritonDemo clock .* <n>$", "at most 1.1"),
-        ),
-        is_shared=True,
-    ),
-    Run(
-        "waits",
-        ("--rounds", "2"),
-        (
-            Figure("`python app.py`, seconds", r"^python app.py +<n> s"),
-            Figure("`local up` of app.py until it is ready, seconds", r"^local up +<n> s", "at most 1.5"),
-            Figure("Python models checked a second", r"^check, Python models +<n> ", "at least 2,500"),
-            Figure("small ONNX models checked a second", r"^check, ONNX models +<n> ", "at least 1,500"),
-            Figure("packages of the base install, MB", r"^base install +<n> MB"),
-        ),
-        is_shared=True,
-    ),
-)
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """A figure that may be slower than before.
+
+    Args:
+        figure: Name of the figure.
+        up_to: It may be slower than at this commit, and than at earlier ones.
+        at_most: How many times as slow it may be.
+        reason: Why.
+    """
+
+    figure: str
+    up_to: str
+    at_most: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the file of limits has."""
+
+    runs: tuple[Run, ...]
+    slower: tuple[Slower, ...] = ()
+
+
+def read_limits(path: Path) -> Limits:
+    """Read the file of limits.
+
+    Raises:
+        LimitsError: a name does not exist, or two figures have the same name.
+    """
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    if unknown := sorted(set(document) - {"run", "slower"}):
+        raise LimitsError(f"{path.name}: must have only [[run]] and [[slower]], got {', '.join(unknown)}")
+    runs = tuple(_run(path, table) for table in document.get("run", ()))
+    slower = tuple(_entry(path, Slower, table) for table in document.get("slower", ()))
+    names = [figure.name for run in runs for figure in run.figures]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise LimitsError(f"{path.name}: each figure needs its own name, got twice: {', '.join(twice)}")
+    for each in slower:
+        if each.figure not in names:
+            raise LimitsError(
+                f"{path.name}: [[slower]] has no figure {each.figure!r}; use a name of the file"
+            )
+    return Limits(runs, slower)
+
+
+def _run(path: Path, table: Mapping[str, Any]) -> Run:
+    if not (script := path.with_name(f"{table.get('script')}.py")).is_file():
+        raise LimitsError(f"{path.name}: script must be a file of {script.parent.name}/, got {script.name}")
+    figures = tuple(_entry(path, Figure, each) for each in table.get("figure", ()))
+    rest = {name: value for name, value in table.items() if name != "figure"}
+    return _entry(path, Run, {**rest, "arguments": tuple(rest.get("arguments", ())), "figures": figures})
+
+
+def _entry(path: Path, kind: type[_Entry], table: Mapping[str, Any]) -> _Entry:
+    try:
+        return kind(**table)
+    except TypeError as error:  # an unknown or a missing key
+        raise LimitsError(f"{path.name}: {str(error).partition('() ')[2]}; see the top of the file") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a figure in all rounds of a commit, and why there are none."""
+
+    values: list[float]
+    reasons: list[str]
+
+    @property
+    def median(self) -> float:
+        return median(self.values)
+
+    def __str__(self) -> str:
+        return cell(self.values) if self.values else f"none: {self.reasons[0]}"
 
 
 def cell(values: Sequence[float]) -> str:
     """Return the median of all runs and, in brackets, the lowest and the highest value."""
-    middle = _number(median(values))
-    if len(values) == 1:
+    middle = number(median(values))
+    if len(set(values)) == 1:
         return middle
-    return f"{middle} ({_number(min(values))} to {_number(max(values))})"
+    return f"{middle} ({number(min(values))} to {number(max(values))})"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Return a number with three digits, or all digits before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from release_check import (
     INSTALLERS,
     RELEASED_FUNCTIONS,
     REQUIREMENTS,
+    comparison_problems,
     distribution_problems,
     missing_distributions,
     open_points,
@@ -169,6 +171,26 @@ def test_earlier_release_must_be_recorded(tmp_path: Path) -> None:
     path = project / "CHANGELOG.md"
     path.write_text(path.read_text() + "\n## 0.0.9 (2026-10-01)\n")
     assert any("must have release 0.0.9" in each for each in version_problems(project))
+
+
+def test_release_must_be_compared_with_the_one_before(tmp_path: Path) -> None:
+    """Its figures are in docs/benchmarks.md; a development version and the first release need none."""
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.parent.mkdir()
+    page.write_text("## check\n")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
+        subprocess.run([*git, *words], check=True)
+    assert list(comparison_problems(tmp_path, "0.1.0")) == []
+    subprocess.run([*git, "tag", "v0.1.0"], check=True)
+    assert list(comparison_problems(tmp_path, "0.2.0.dev0")) == []
+    (problem,) = comparison_problems(tmp_path, "0.2.0")
+    assert problem.endswith("run `make bench AGAINST=v0.1.0`")
+    name = subprocess.run(
+        [*git, "rev-parse", "--short=8", "HEAD"], check=True, capture_output=True, text=True
+    )
+    page.write_text(f"## compared with {name.stdout.strip()}\n")
+    assert list(comparison_problems(tmp_path, "0.2.0")) == []
 
 
 def app_record(*resources: str, model: str = "1", upload: str = "a", sources: str = "s") -> Record:
