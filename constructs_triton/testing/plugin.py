@@ -78,7 +78,7 @@ def triton_local_endpoint(
 
     The tests are skipped, with the reason, where the Triton server cannot run.
     """
-    from constructs_triton.testing.local_endpoints import local_endpoint, why_no_server
+    from constructs_triton_tools.local.endpoint_of_tests import local_endpoint, why_no_server
 
     reason = why_no_server(triton_local_options)
     if reason is not None:
@@ -91,8 +91,8 @@ def triton_local_endpoint(
 @pytest.fixture(scope="module")
 def triton_client(request: pytest.FixtureRequest) -> TritonClient:
     """Return a client of the endpoint on this machine, or of the one that ``--triton-deployed`` names."""
-    from constructs_triton.testing.local_endpoints import client_of
     from constructs_triton_client.triton_client import TritonClient
+    from constructs_triton_tools.local.endpoint_of_tests import client_of
 
     option = request.config.getoption
     if option("--triton-deployed"):

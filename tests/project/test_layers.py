@@ -134,6 +134,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "call_example",
         "run",
         "endpoint",
+        "endpoint_of_tests",
         "checked_models",
         "server_check",
     ),

@@ -44,6 +44,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
     VariantOwner,
     retain_instance_counts,
+    sequence_warning,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
@@ -269,8 +270,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         self._shadow_variant = variants.pop() if settled[-1].is_shadow else None
         self._variants = tuple(variants)
         for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
-            if each.container.models.sequence_models:
-                warn_at_synthesis(self, partial(_sequence_finding, variant, each))
+            if models := each.container.models.sequence_models:
+                warn_at_synthesis(self, partial(sequence_warning, variant, models))
 
     def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
         if not self._update["scaling_guard"]:
@@ -342,14 +343,3 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, findings)
-
-
-def _sequence_finding(variant: EndpointVariant, settled: SettledVariant) -> Finding | None:
-    models, scalable = settled.container.models.sequence_models, variant.scalable_instance_count
-    if not models:
-        return None
-    from constructs_triton.cdk.scaling.checks import sequence_finding
-
-    if scalable is None:
-        return sequence_finding("initial_instance_count", models, settled.initial_instance_count, "instances")
-    return sequence_finding("max_capacity", models, scalable.max_capacity, "instances")

@@ -15,7 +15,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     ModelLocation,
 )
 from constructs_triton.cdk.repository.model_bucket import read_statements
-from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.cdk.repository.properties import PrefixOptions
+from constructs_triton.cdk.repository.served_prefix import ServedPrefix
 from constructs_triton.cdk.repository.staged_files import StagedModel, list_files, stage
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_core.findings import Finding, Severity

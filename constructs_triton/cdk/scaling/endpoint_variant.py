@@ -20,6 +20,7 @@ from constructs_triton.cdk.scaling.targets import (
 )
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
@@ -206,3 +207,14 @@ def retain_instance_counts(endpoint: sagemaker.CfnEndpoint) -> None:
         sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
         for name in ("DesiredWeight", "DataCaptureConfig")
     ]
+
+
+def sequence_warning(variant: EndpointVariant, models: Sequence[str]) -> Finding | None:
+    """Return a warning if requests of a sequence to one of the models may reach several instances."""
+    from constructs_triton.cdk.scaling.checks import sequence_finding
+
+    scalable = variant.scalable_instance_count
+    if scalable is None:
+        count = variant._initial_instance_count or 0
+        return sequence_finding("initial_instance_count", models, count, "instances")
+    return sequence_finding("max_capacity", models, scalable.max_capacity, "instances")

@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from constructs_triton.testing import assert_responses
-from constructs_triton.testing.local_endpoints import client_of, local_endpoint
 from constructs_triton_client import (
     InMemoryTransport,
     ModelIndex,
@@ -23,6 +22,7 @@ from constructs_triton_client import (
 )
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local import LocalEndpoint
+from constructs_triton_tools.local.endpoint_of_tests import client_of, local_endpoint
 
 Arrays = Mapping[str, NDArray[Any]]
 INPUTS = {"x": np.array([[1.0, 2.0]], np.float32)}

@@ -1,4 +1,4 @@
-"""What the fixtures of the pytest plugin do."""
+"""The local endpoint of a user's tests, as the fixtures of the pytest plugin start it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from constructs_triton_core.spelling import quoted
 if TYPE_CHECKING:
     from constructs_triton_client import TritonClient
     from constructs_triton_tools.local.endpoint import LocalEndpoint
+
+__all__ = ["client_of", "local_endpoint", "why_no_server"]
 
 _EXTRA = "pip install 'constructs-triton[local]'"
 
