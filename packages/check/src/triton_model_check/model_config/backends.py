@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import NamedTuple
 
+from triton_model_check.facts.published import load
 from triton_model_check.model_config.folder import ModelFolder
 
 __all__ = ["infer_backend"]
@@ -21,19 +22,7 @@ class KnownBackend(NamedTuple):
     platform_required: bool
 
 
-KNOWN_BACKENDS = {
-    backend.name: backend
-    for backend in (
-        KnownBackend(
-            "tensorflow",
-            {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"},
-            True,
-        ),
-        KnownBackend("tensorrt", {"tensorrt_plan": "model.plan"}, False),
-        KnownBackend("onnxruntime", {"onnxruntime_onnx": "model.onnx"}, False),
-        KnownBackend("pytorch", {"pytorch_libtorch": "model.pt", "torch_aoti": "model.pt2"}, False),
-    )
-}
+KNOWN_BACKENDS = {name: KnownBackend(name, **each) for name, each in load("names")["backends"].items()}
 """Backends whose platform Triton checks. Other backends accept any platform."""
 
 _BACKEND_OF_PLATFORM = {

@@ -17,6 +17,7 @@ from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import closest
+from triton_model_check.facts.published import load
 from triton_model_check.model_config.schema import enum_values, field_names, new_model_config, read_plain
 from triton_model_check.model_config.text_spellings import (
     STRING_OR_COMMENT,
@@ -192,22 +193,9 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
 
 
 # The data types as KServe v2, ONNX, PyTorch and Python call them, where that is not similar to Triton's name.
-_OTHER_TYPE_NAMES = {each.datatype: each.data_type for each in DATATYPES} | {
-    "BFLOAT16": "TYPE_BF16",
-    "BOOLEAN": "TYPE_BOOL",
-    "BYTE": "TYPE_UINT8",
-    "DOUBLE": "TYPE_FP64",
-    "FLOAT": "TYPE_FP32",
-    "FLOAT16": "TYPE_FP16",
-    "FLOAT32": "TYPE_FP32",
-    "FLOAT64": "TYPE_FP64",
-    "HALF": "TYPE_FP16",
-    "INT": "TYPE_INT32",
-    "LONG": "TYPE_INT64",
-    "OBJECT": "TYPE_STRING",
-    "SHORT": "TYPE_INT16",
-    "STR": "TYPE_STRING",
-}
+_OTHER_TYPE_NAMES = {each.datatype: each.data_type for each in DATATYPES} | load("names")[
+    "data_types_elsewhere"
+]
 
 
 def _unknown_enum(said: str) -> tuple[str, str, str] | None:

@@ -6,34 +6,15 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from triton_model_check.facts.published import load
+
 # A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
 _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|(?=[-.\d])[-\w.]*_|-?0[oObB])")
 # An unterminated string ends with its line: looking for its end from every quote would take quadratic time.
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|\'(?:[^\'\\\n]|\\.)*+\'?|#[^\n]*')
-_LENIENT = (
-    (
-        re.compile(r"\ufeff"),
-        "starts with a UTF-8 byte order mark",
-        "save the file as UTF-8 without byte order mark",
-    ),
-    (
-        re.compile(r"[^\x00-\x7f]"),
-        "a character outside ASCII between tokens",
-        "replace it by an ASCII character",
-    ),
-    (re.compile(r"[^\x20-\x7e\t\n\r\v\f]"), "a control character between tokens", "remove it"),
-    (re.compile(r"(?<=[:\[,\s])\+(?=[\d.])"), "a number with a plus sign", "remove the plus sign"),
-    (
-        re.compile(r"(?<=[:\[,\s])-?\d[\dA-Fa-fxX]*_\w*"),
-        "a number with an underscore",
-        "remove the underscore",
-    ),
-    (
-        re.compile(r"(?<=[:\[,\s])-?0[oObB]\w*"),
-        "a number in Python's octal or binary form",
-        "write it in decimal",
-    ),
-)
+_LENIENT = [
+    (re.compile(each["pattern"]), each["what"], each["hint"]) for each in load("spellings")["only_python"]
+]
 _BAD_ESCAPE = re.compile(
     r"""\\(?![abfnrtv\\?'"0-7]|x[0-9A-Fa-f]|u[0-9A-Fa-f]{4}|U00(?:0|10)[0-9A-Fa-f]{4})"""
 )

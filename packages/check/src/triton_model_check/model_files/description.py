@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
 from triton_model_check.model_files.wrong_content import pointer_fault
 
@@ -21,24 +22,7 @@ _NOT_THE_FORMAT: dict[ModelFormat, FaultCode] = {
     "tensorrt_plan": "plan-not-a-plan",
     "torchscript": "torchscript-not-a-model",
 }
-_SUFFIXES: dict[str, ModelFormat] = {
-    ".onnx": "onnx",
-    ".ort": "ort",
-    ".plan": "tensorrt_plan",
-    ".engine": "tensorrt_plan",
-    ".trt": "tensorrt_plan",
-    ".pt": "torchscript",
-    ".pth": "torchscript",
-    ".pt2": "torchscript",
-    ".xml": "openvino",
-    ".model": "tree",
-    ".json": "tree",
-    ".ubj": "tree",
-    ".txt": "tree",
-    ".tl": "tree",
-    ".savedmodel": "savedmodel",
-    ".dali": "dali",
-}
+_SUFFIXES: dict[str, ModelFormat] = load("names")["formats"]
 
 
 def format_of(path: Path) -> ModelFormat:

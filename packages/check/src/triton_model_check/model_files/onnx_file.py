@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
 from triton_model_check.model_files.onnx_faults import invalid_graph, no_kernel, not_a_model, onnx_faults
@@ -23,22 +24,7 @@ from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
 
-_DATA_TYPES = {
-    1: "TYPE_FP32",
-    2: "TYPE_UINT8",
-    3: "TYPE_INT8",
-    4: "TYPE_UINT16",
-    5: "TYPE_INT16",
-    6: "TYPE_INT32",
-    7: "TYPE_INT64",
-    8: "TYPE_STRING",
-    9: "TYPE_BOOL",
-    10: "TYPE_FP16",
-    11: "TYPE_FP64",
-    12: "TYPE_UINT32",
-    13: "TYPE_UINT64",
-    16: "TYPE_BF16",
-}
+_DATA_TYPES: dict[int, str] = {int(each): name for each, name in load("names")["onnx_data_types"].items()}
 """``TensorProto.DataType`` and Triton's name for it. Triton has no name for the others."""
 
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4

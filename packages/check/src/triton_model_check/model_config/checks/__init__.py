@@ -1,17 +1,20 @@
 """The chapters of the rules: each is a module, which is imported when one of its rules can apply.
 
+``chapters.json`` lists them in the order in which they are checked, with what each has rules for.
+
 ``RULES`` has all rules by their code; to look one up imports all chapters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from typing import NamedTuple
 
+from constructs_triton_core.facts import facts_of
 from triton_model_check.model_config.rules import Rule, Scope, rules_of
-from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
+from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 
 
 class Chapter(NamedTuple):
@@ -21,7 +24,7 @@ class Chapter(NamedTuple):
     """
 
     module: str
-    scopes: Mapping[Scope, tuple[str, ...]]
+    scopes: Mapping[Scope, Sequence[str]]
     platforms: tuple[Platform, ...] = PLATFORMS
 
     @property
@@ -39,38 +42,9 @@ class Chapter(NamedTuple):
         )
 
 
-_SCHEDULERS = ("dynamic_batching", "sequence_batching", "response_cache")
-_OF_ONNX = ("parameters", "optimization", "model_operations")
-_STREAMS = ("model_transaction_policy", "ensemble_scheduling")
-
-CHAPTERS = (
-    Chapter("backend", {"model": (), "config": ()}),
-    Chapter("batch_io", {"config": ("batch_input", "batch_output")}),
-    Chapter("tensors", {"config": ()}),
-    Chapter("ensemble", {"ensemble": ()}),
-    Chapter("ensemble_steps", {"ensemble": ()}),
-    Chapter("instances", {"config": ("instance_group",)}),
-    Chapter("layout", {"model": (), "config": (), "repository": ()}),
-    Chapter("onnx", {"onnxruntime": ()}),
-    Chapter("model_file", {"file": (), "onnxruntime": (), "tensorrt": (), "pytorch": ()}),
-    Chapter("other_backends", {"tensorrt": ("input", "output"), "fil": (), "onnxruntime": _OF_ONNX}),
-    Chapter("python_backend", {"python": (), "calls": ()}),
-    Chapter("packing.files", {"model": (), "repository": ()}),
-    Chapter("python_environment", {"python": (), "environment": ()}),
-    Chapter("sagemaker", {"model": (), "config": _STREAMS, "repository": ()}, SAGEMAKER),
-    Chapter("scheduler", {"config": _SCHEDULERS, "sequence": ()}),
-    Chapter("state", {"sequence": ()}),
-    Chapter("target", {"config": (), "tensorrt": (), "repository": ()}),
-    Chapter("generation.tensorrt_llm", {"tensorrtllm": (), "tensorrtllm-template": ()}),
-    Chapter("text", {"fault": (), "config": ()}),
-    Chapter("torchscript", {"pytorch": ()}),
-    Chapter("warmup", {"config": ("model_warmup",)}),
-    Chapter("comments.ignore_comments", {"comment": ()}),
-    Chapter("environments.environment_packages", {"environment": (), "environments": ()}),
-    Chapter("environments.environment_use", {"environment": ()}),
-    Chapter("generation.gpu_memory", {"vllm": ()}),
-    Chapter("generation.vllm", {"vllm": ()}),
-    Chapter("platforms.server", {"model": (), "repository": ()}, SERVERS),
+CHAPTERS = tuple(
+    Chapter(each["module"], each["scopes"], tuple(each.get("platforms", PLATFORMS)))
+    for each in facts_of(__name__)("chapters")["chapters"]
 )
 
 

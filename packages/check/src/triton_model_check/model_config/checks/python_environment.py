@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.facts.images import image_packages
+from triton_model_check.facts.published import load
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.fixing.steps import replace_word, unsafe
 from triton_model_check.model_config.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
@@ -31,18 +32,7 @@ _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
 _STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
 # Packages on PyPI that have another name than their module.
-_DISTRIBUTIONS = {
-    "PIL": "pillow",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "faiss": "faiss-cpu",
-    "fitz": "pymupdf",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
+_DISTRIBUTIONS = load("names")["distributions"]
 #: Registers a rule about the content of the environment of a model.
 environment_rule = partial(rule, scope="environment", needs_files=True)
 environment_warning = partial(environment_rule, severity=Severity.WARNING)
