@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from workspace import PACKAGES, PROJECT
 
 from constructs_triton.cli import COMMANDS
 
@@ -16,6 +18,16 @@ HEAVY = {"jsii", "aws_cdk", "constructs", "grpc", "gevent", "tritonclient"}
 
 THIRD_PARTY = {"boto3", "botocore", "lazy_loader", "ml_dtypes", "numpy", "urllib3"}
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"
+
+MOST_LINES = 25_000
+LINES_OF_OURS = f"""
+import sys
+from pathlib import Path
+
+loaded = [module for name, module in sys.modules.items() if name.partition(".")[0] in {sorted(PACKAGES)!r}]
+files = {{Path(module.__file__) for module in loaded if (module.__file__ or "").endswith(".py")}}
+print("lines:", sum(len(file.read_bytes().splitlines()) for file in files))
+"""
 
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
@@ -83,6 +95,23 @@ def test_client_is_lazy() -> None:
         "from constructs_triton_client import HttpTransport, SageMakerTransport; SageMakerTransport('digits')"
     )
     assert not _loaded(code) & (THIRD_PARTY - {"numpy"})
+
+
+@pytest.mark.parametrize("example", ["basic", "ensemble"])
+def test_app_loads_what_it_uses(example: str, tmp_path: Path) -> None:
+    """An app with one endpoint loads at most 25,000 lines of ours, also if no cache knows its models."""
+    environment = {
+        **os.environ,
+        "CONSTRUCTS_TRITON_CACHE_DIR": str(tmp_path),
+        "CDK_OUTDIR": str(tmp_path / "out"),
+    }
+    app = PROJECT / "examples" / example / "app.py"
+    code = f"import runpy; runpy.run_path({str(app)!r}, run_name='__main__')\n{LINES_OF_OURS}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    lines = int(done.stdout.rpartition("lines:")[2])
+    assert 10_000 < lines <= MOST_LINES
 
 
 def test_pytest_plugin_starts_nothing() -> None:

@@ -30,7 +30,6 @@ from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
-from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 from constructs_triton.cdk.options.core_dump import core_dump_data
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
@@ -85,6 +84,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         check_unique_name(scope, id, "endpoint_name", name)
         check_off_switch(scope, id, resource, requests, update)
         if container_metrics:
+            from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
+
             models = models.publish_metrics(metrics_name(scope, id, name))
         settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])
         for each in settled:

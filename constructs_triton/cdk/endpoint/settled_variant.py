@@ -13,11 +13,6 @@ from constructs_triton.cdk.endpoint.container import SettledContainer, settle_co
 from constructs_triton.cdk.endpoint.properties import FleetOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
-from constructs_triton.cdk.monitoring.publisher_variables import (
-    check_publisher_variables,
-    price_of_metrics,
-    with_publisher_variables,
-)
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE
 from constructs_triton.cdk.options.instance_pool import (
@@ -209,6 +204,8 @@ def _container(
 ) -> SettledContainer:
     environment = options["environment"]
     if models.metrics_name is not None:
+        from constructs_triton.cdk.monitoring.publisher_variables import with_publisher_variables
+
         environment = with_publisher_variables(
             environment, options["image"], models.metrics_name, variant_name
         )
@@ -225,6 +222,11 @@ def _container(
     )
     if models.metrics_name is None:
         return container
+    from constructs_triton.cdk.monitoring.publisher_variables import (
+        check_publisher_variables,
+        price_of_metrics,
+    )
+
     check_publisher_variables(container.environment)
     price = price_of_metrics(len(models.published_models), container.environment)
     return replace(container, findings=(*container.findings, price))

@@ -21,11 +21,6 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.cdk.repository.several_gpus import (
-    GpuRepositories,
-    combine_gpus,
-    compiled_repositories,
-)
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -124,6 +119,8 @@ class ModelSource(ABC):
                 same compute capability, such as L4 and L40S.
         """
         types = [instance_type] if isinstance(instance_type, InstanceType) else list(instance_type)
+        from constructs_triton.cdk.repository.several_gpus import compiled_repositories
+
         repositories = compiled_repositories(Path(fspath(path)), types)
         if len(repositories) == 1:
             return _Directory(next(iter(repositories.values())), None)
@@ -266,9 +263,11 @@ class _Directory(ModelSource):
 
 @dataclass(frozen=True, slots=True)
 class _Compiled(ModelSource):
-    repositories: GpuRepositories
+    repositories: Mapping[InstanceType, Path]
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
+        from constructs_triton.cdk.repository.several_gpus import combine_gpus
+
         combined = combine_gpus(self.repositories, scratch_directory())
         combined.compose(composition)
         return PackedModels(combined, named=next(iter(self.repositories.values())).parent)

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import open_regular, read_regular
-from constructs_triton_core.untrusted.terminal import print_note
 
 __all__ = [
     "DRAFT_PREFIX",
@@ -87,6 +86,8 @@ def own_folder(root: Path, name: str = "", *, create: bool = False, is_optional:
 
 def _warn(folder: Path, problem: str) -> None:
     if folder not in _warned:
+        from constructs_triton_core.untrusted.terminal import print_note
+
         _warned.add(folder)
         print_note(
             f"warning: {folder}: {problem}, so this cache is not used; set CONSTRUCTS_TRITON_CACHE_DIR to a "
