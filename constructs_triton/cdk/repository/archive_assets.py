@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jsii
 from aws_cdk import (
@@ -27,8 +27,10 @@ from aws_cdk import (
 from constructs import Construct
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_repository.packing import PackedArchive
 from triton_model_check.model_repository.temporary_folders import partial_folder
+
+if TYPE_CHECKING:
+    from triton_model_check.model_repository.packing import PackedArchive
 
 # The beginnings of the names that the CDK shows of an asset.
 ARCHIVE_LABEL, FILE_LABEL = "Model archive ", "Model file "

@@ -20,18 +20,14 @@ from constructs_triton.cdk.repository.downloads import downloads_weights, enviro
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
-from triton_model_check.model_repository import ModelRepository, pack
+from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.composition import CompositionOptions
-from triton_model_check.model_repository.packing import (
-    ARCHIVE_SUFFIX,
-    PackedArchive,
-    find_packed,
-)
 from triton_model_check.model_repository.temporary_folders import partial_folder
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.archive_outline import ArchiveOutline
+    from triton_model_check.model_repository.packing import PackedArchive
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +162,8 @@ class PackedModels(LocalModels):
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         # Only if it is cached, so large models that are not served are not hashed.
+        from triton_model_check.model_repository.packing import find_packed, pack
+
         identity = self.cached.known_identities.get(model_name)
         found = None if identity is None else find_packed(identity, directory)
         return found or pack(self.repository, self.contents_of(model_name), directory, shares_files=True)
@@ -203,6 +201,8 @@ class UploadedArchive(LocalModels):
         return self.inspected.digest
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:  # noqa: ARG002 - likewise
+        from triton_model_check.model_repository.packing import ARCHIVE_SUFFIX, PackedArchive
+
         inspected = self.inspected
         place = directory / f"{inspected.digest}{ARCHIVE_SUFFIX}"
         if not (place.exists() and place.stat().st_size == inspected.size_bytes):

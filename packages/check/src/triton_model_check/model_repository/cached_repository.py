@@ -16,11 +16,11 @@ from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
-from triton_model_check.model_repository.packing import ArchiveIdentity, identify
 
 __all__ = ["CachedRepository"]
 
 if TYPE_CHECKING:
+    from triton_model_check.model_repository.packing import ArchiveIdentity
     from triton_model_check.model_repository.repository import ModelRepository
 
 
@@ -49,7 +49,7 @@ class CachedRepository:
             ArchiveError: a file cannot or must not be archived.
         """
         rows = self._cached("identities", self._identify)
-        return {name: ArchiveIdentity(*row) for name, row in rows.items()}
+        return _identities(rows)
 
     @property
     def known_identities(self) -> Mapping[str, ArchiveIdentity]:
@@ -57,7 +57,7 @@ class CachedRepository:
         if "identities" in self.__dict__:
             return self.identities
         rows = self._answers.find(self._asked("identities")) or {}
-        return {name: ArchiveIdentity(*row) for name, row in rows.items()}
+        return _identities(rows)
 
     def contents_of(self, model_name: str) -> tuple[str, ...]:
         """Return the models in the archive of any model, itself first.
@@ -87,6 +87,8 @@ class CachedRepository:
         return Report(str(self.repository.path), tuple(map(finding_of, rows)))
 
     def _identify(self) -> dict[str, tuple[str, int]]:
+        from triton_model_check.model_repository.packing import identify
+
         found = identify(self.repository, self.top_level)
         return {name: (each.digest, each.unpacked_size_bytes) for name, each in found.items()}
 
@@ -103,3 +105,9 @@ class CachedRepository:
 
     def _asked(self, question: str) -> str:
         return f"{self.repository.composition!r} {question}"
+
+
+def _identities(rows: Mapping[str, Any]) -> dict[str, ArchiveIdentity]:
+    from triton_model_check.model_repository.packing import ArchiveIdentity
+
+    return {name: ArchiveIdentity(*row) for name, row in rows.items()}
