@@ -15,10 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from types import FrameType, ModuleType
+from typing import NamedTuple
 
 from constructs_triton_core import __version__, errors
 from constructs_triton_core.program.exit_codes import (
@@ -41,8 +41,7 @@ _SIGNALS = signal.SIGTERM, signal.SIGHUP
 _OPTIONAL = ("cdk_rehearse", "constructs_triton_client", "numpy")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of a program.
 
     Args:
@@ -60,8 +59,7 @@ class Command:
         return import_module(self.module)
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """A program on the command line.
 
     Args:

@@ -7,7 +7,6 @@ line of the output or a command for a CI service.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -62,6 +61,8 @@ def print_error(message: object) -> None:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a value as JSON, in ASCII, on standard output."""
+    import json
+
     sys.stdout.write(json.dumps(value, indent=indent) + "\n")
     sys.stdout.flush()
 
