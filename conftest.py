@@ -54,9 +54,9 @@ def _loader_with_shared_cache(search_path_string: str | None = None) -> Loader:
 botocore.session.create_loader = _loader_with_shared_cache
 
 # Each client compares the names of its events with 200 old names again, a tenth of the time of such tests.
-_aliases: Any = EventAliaser  # its types do not list what it has
-_event_name = functools.cache(_aliases(None)._alias_event_name)
-_aliases._alias_event_name = lambda _self, event_name: _event_name(event_name)
+_aliaser: Any = EventAliaser  # its stubs are without private names
+_event_name = functools.cache(_aliaser(None)._alias_event_name)
+_aliaser._alias_event_name = lambda _self, event_name: _event_name(event_name)
 
 
 def pytest_collection_finish() -> None:
