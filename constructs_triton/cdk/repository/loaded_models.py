@@ -162,7 +162,8 @@ class PackedModels(LocalModels):
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         # Only if it is cached, so large models that are not served are not hashed.
-        from triton_model_check.model_repository.packing import find_packed, pack
+        from triton_model_check.model_repository import pack
+        from triton_model_check.model_repository.packing import find_packed
 
         identity = self.cached.known_identities.get(model_name)
         found = None if identity is None else find_packed(identity, directory)
