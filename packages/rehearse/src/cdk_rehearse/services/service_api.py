@@ -83,6 +83,7 @@ class ServiceApi:
     def _answer(self, request: Any, **_: Any) -> AWSResponse:
         path = request.url.removeprefix(self.endpoint_url)
         texts = {name: v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()}
+        texts.setdefault("Content-Length", "0")  # what HTTP clients add to a request without a body
         sent: dict[str, Any] = {"method": request.method, "headers": texts, "data": request.body or b""}
         environ = EnvironBuilder(path, self.endpoint_url, **sent).get_environ()
         answer, status, given = run_wsgi_app(self.application, environ, buffered=True)
