@@ -104,7 +104,7 @@ $(MEASURED): $(MEASURED_FILES) $(INSTALLED) $(NODE_INSTALLED)
 
 # Each file of tests/acceptance has a budget in minutes. The files with the largest budgets run first: xdist's own
 # order begins with those that have most tests. Three workers on two cores, because most tests wait for servers.
-acceptance: coverage ## the slow tests that `make test` leaves out, in under 25 minutes after `make test COVERAGE=1`
+acceptance: coverage ## the slow tests that `make test` leaves out, in under 30 minutes after `make test COVERAGE=1`
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=10 tests/acceptance
 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
