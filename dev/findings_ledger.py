@@ -72,14 +72,15 @@ class Folders:
 
     def checked(self) -> Iterator[Checked]:
         """Yield each repository, without those that an example's program has built."""
-        configs = (PROJECT / self.folder).rglob("config.pbtxt")
-        for path in sorted({each.parents[1] for each in configs if "build" not in each.parts}):
+        root = PROJECT / self.folder
+        configs = (each for each in root.rglob("config.pbtxt") if "build" not in each.relative_to(root).parts)
+        for path in sorted({config.parents[1] for config in configs}):
             printed = io.StringIO()
             with redirect_stdout(printed):
                 run_command(["check", str(path), "--json"])
             report = json.loads(printed.getvalue())
             findings = tuple((each["severity"], each["code"]) for each in report["findings"])
-            name = path.relative_to(PROJECT / self.folder).as_posix()
+            name = path.relative_to(root).as_posix()
             yield Checked(name, findings, len(report["not_checked"]))
 
 
