@@ -154,7 +154,7 @@ def test_names_in_yaml_are_strings() -> None:
 @pytest.fixture
 def evaluator() -> Evaluator:
     """Return the evaluator of a stack with one bucket."""
-    stacks = Stacks(ServiceApi("http://127.0.0.1", "123456789012", "us-east-1"))
+    stacks = Stacks(ServiceApi("http://127.0.0.1", "123456789012", "us-east-1", None))
     stack = stacks.add("Shop")
     stacks.add("Platform").outputs = [Output("Key", "arn"), Output("S", "value", export_name="Shared")]
     request = Request(stack.name, stack.id, "Bucket", "AWS::S3::Bucket", {})

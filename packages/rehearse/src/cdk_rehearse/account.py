@@ -81,8 +81,9 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
-            url = cleanup.enter_context(server.serving(DomainDispatcherApplication(create_backend_app)))
-            self.api = ServiceApi(url, self._account, self._region)
+            application = DomainDispatcherApplication(create_backend_app)
+            url = cleanup.enter_context(server.serving(application))
+            self.api = ServiceApi(url, self._account, self._region, application)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)

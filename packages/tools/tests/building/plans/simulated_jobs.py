@@ -24,13 +24,14 @@ import numpy as np
 import onnx
 import pytest
 from moto.core.responses import ActionResult, EmptyResult
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.responses import SageMakerResponse
-from moto.server import ThreadedMotoServer
 from null_server import Received, run_null_server
 from onnx import TensorProto, helper, numpy_helper
 
 from cdk_rehearse.services.request_shapes import conform
+from cdk_rehearse.stacks.server import serving
 
 TRTEXEC = Path(__file__).with_name("trtexec.py")
 ROLE = "arn:aws:iam::123456789012:role/PlanJobs"
@@ -278,20 +279,16 @@ def simulated_jobs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simu
     jobs = SimulatedJobs(root)
     for kind in ("processing", "training"):
         _patch(monkeypatch, jobs, kind)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="plans")
-    with run_null_server() as prices:
+    with serving(DomainDispatcherApplication(create_backend_app)) as url, run_null_server() as prices:
         prices.answer = _price_list
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
         monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", prices.url)
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket="plans")
         yield jobs
-    for item in s3.list_objects_v2(Bucket="plans").get("Contents", ()):
-        s3.delete_object(Bucket="plans", Key=item["Key"])
-    s3.close()
-    server.stop()
+        for item in s3.list_objects_v2(Bucket="plans").get("Contents", ()):
+            s3.delete_object(Bucket="plans", Key=item["Key"])
+        s3.close()
 
 
 def _patch(monkeypatch: pytest.MonkeyPatch, jobs: SimulatedJobs, kind: str) -> None:
