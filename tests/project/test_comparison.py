@@ -1,8 +1,8 @@
 """The comparison with other libraries: each cell was judged under the row's published name.
 
-``judged.csv`` is the study of the other libraries: for each row the name under which it was judged, the words of
-the study, the day, the basis, and a verdict for each library. Columns 6 to 12 begin with a mark of the study.
-``peers.csv`` and the table of features are what is published. Who changes the name of a row judges its cells again.
+``judged.csv`` is the study of the other libraries: for each row the name under which it was judged, the words
+of the study, the day, the basis, and for each library a verdict that begins with a mark. ``peers.csv`` and
+the table of features are what is published. Who changes the name of a row judges its cells again.
 """
 
 from __future__ import annotations
