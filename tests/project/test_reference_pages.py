@@ -159,6 +159,15 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
             assert target.exists() or is_api, f"{page.name}: {link['path']}"
 
 
+def test_site_has_no_page_of_maintainers(tmp_path: Path) -> None:
+    """Links to ``dev/project/`` are text on the site, and lead to files in a checkout."""
+    collect(tmp_path / "docs")
+    contributing = (tmp_path / "docs" / "project" / "CONTRIBUTING.md").read_text()
+    assert "dev/project/maintaining.md" in CONTRIBUTING
+    assert "](" not in contributing.rpartition("Maintaining has releases")[2]
+    assert not (tmp_path / "docs" / "source" / "dev" / "project").exists()
+
+
 def test_start_page_lists_every_guide() -> None:
     """The table "All guides" of the start page has each guide of the site's navigation."""
     table = (DOCS / "index.md").read_text().partition("## All guides")[2]
