@@ -49,7 +49,9 @@ def entries() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each code with what the command ``explain`` prints for it."""
     for code, each in CODES.items():
         basis, fix = f"{each.basis}: {each.source}", each.fix or "the problem says what to change"
-        yield code, {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
+        facts = {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
+        reasons = REFUSALS if code == "rehearse-update-fails" else ()
+        yield code, facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)}
 
 
 def refusal_of(reason: str) -> Code:
