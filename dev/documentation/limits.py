@@ -24,7 +24,7 @@ FACTS = """
 `constructs-triton facts image --region eu-west-1 --version 26.05` prints the URI of an image, its Python,
 CUDA and backends. With `--instance-type ml.g5.xlarge`, it exits with 1 if the two are not compatible.
 `constructs-triton facts instance ml.g5.12xlarge` prints GPUs, memory and storage of a type. In Python, use
-[`images`](api.md) and `InstanceType.of`.
+[`images`](api.md#facts) and `InstanceType.of`.
 
 - The default version of the image is the same in every Region. If a Region does not have a version, the
   error names the newest one that it has. A stack without a Region contains a mapping of the Regions, and

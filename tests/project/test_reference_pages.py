@@ -140,6 +140,20 @@ def test_every_command_and_every_failure_has_a_section() -> None:
     assert [each.id for each in known_failures() if f"\n## {each.id}\n" not in text] == []
 
 
+def test_blocks_of_generated_pages_fit_on_a_screen() -> None:
+    """No line of a block of a generated page has more than 84 characters, unless it is one long word."""
+    names = ("reference/commands.md", "reference/checks/*.md", "troubleshooting/*.md")
+    wide = [
+        f"{page.name}: {line}"
+        for name in names
+        for page in DOCS.glob(name)
+        for block in re.findall(r"^```\w+\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+        if len(line) > 84 and " " in line.strip()
+    ]
+    assert wide == []
+
+
 def test_generated_pages_are_current(tmp_path: Path) -> None:
     """The generated pages and pictures of ``docs/`` are what ``make docs-pages`` writes today."""
     write_generated(tmp_path)

@@ -93,5 +93,5 @@ def test_environment_lists_the_variables_of_a_release(capsys: pytest.CaptureFixt
 def test_guide_lists_every_rule() -> None:
     """The page of limits and facts has each check of an image and its instance type."""
     rows = [f"| `{rule.code}` | {rule.severity} | {rule.summary} |" for rule in RULES]
-    table = [line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert table == rows
+    page = GUIDE.read_text(encoding="utf-8")
+    assert "\n".join(rows) in page
