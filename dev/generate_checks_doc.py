@@ -244,7 +244,7 @@ def _example(code: str) -> dict[str, list[str]]:
     key = next(each for each in EXAMPLES if code_of(each) == code)
     example = EXAMPLES[key]
     printed = [line for finding in _findings(key) for line in str(finding).splitlines()]
-    changes = [*_changes(example, printed[0])]
+    changes = [each if len(each) < 200 else f"{each[:SHORT]} ..." for each in _changes(example, printed[0])]
     if example.fixed_target is not None:
         changes += [f"-{_target(example.target or Target())}", f"+{_target(example.fixed_target)}"]
     return {"printed": printed, "changes": changes}
