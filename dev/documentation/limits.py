@@ -48,13 +48,33 @@ prints a warning for others. Set `inference_ami_version` to `InferenceAmi.of(...
 `inference-ami-of-other-cuda`: an older driver cannot run the image, and AWS reports that containers with
 CUDA 12 do not start on the AMI for CUDA 13.
 
+```python
+from constructs_triton_core.facts.instance_types import InstanceType
+from triton_model_check.facts.inference_ami import default_inference_ami
+
+choice = default_inference_ami("26.05", InstanceType.of("ml.g5.xlarge"))
+assert str(choice.ami) == "al2023-ami-sagemaker-inference-gpu-4-1"
+```
+
 ## Environment variables
 
 `constructs-triton facts environment` lists the variables. `TritonEnvironment` sets them; `extra` sets any
 other. Three defaults differ from those of the image: verbose logging is off; `model_namespacing=True`
 enables namespacing, although the variable is called `..._DISABLE_MODEL_NAMESPACING`; a multi-model endpoint
-gets `SAGEMAKER_TRITON_PING_MODE=live`, because otherwise one model that fails to load makes the health
-check fail.
+gets `SAGEMAKER_TRITON_PING_MODE=live`, because otherwise one model that fails to load makes the health check
+fail. `environment.merged_with(other)` returns the settings of both; those of `other` replace settings of the
+same name.
+
+```python
+from constructs_triton import TritonEnvironment
+
+environment = TritonEnvironment(thread_count=16, extra={{"TRTLLM_ORCHESTRATOR": "1"}})
+assert environment.to_variables(image_version="26.05") == {{
+    "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+    "SAGEMAKER_TRITON_THREAD_COUNT": "16",
+    "TRTLLM_ORCHESTRATOR": "1",
+}}
+```
 
 ## Versions and compatibility
 
