@@ -78,20 +78,10 @@ and `end_column`. The file exists; for a folder or a model file, it is the `conf
 
 ## Formats
 
-`--output-format` chooses what `check` prints, on every machine the same, and `--output-file FILE` writes it
-to a file instead:
-
-| format | for |
-|---|---|
-| `text` | people: each finding with its line (default) |
-| `json` | scripts: the fields above; `--json` is the same |
-| `sarif` | code scanning of GitHub, and viewers of SARIF 2.1.0 |
-| `github` | a job of GitHub Actions, which shows the findings beside the lines of a pull request |
-| `gitlab` | a Code Quality report of GitLab: `artifacts: reports: codequality: FILE` |
-
-Paths are relative to PATH in `text` and `json`, and to the working folder in the others, as code hosts need
-them: run these in the root of the checkout. GitHub shows 10 errors and 10 warnings of a step beside the code;
-its log has all.
+`--output-format` chooses what `check` prints: `text`, `json` (the fields above, as `--json`), `sarif` (code
+scanning of GitHub, and viewers of SARIF 2.1.0), `github` (annotations of a pull request) or `gitlab` (a Code
+Quality report). `--output-file FILE` writes it to a file instead. Paths are relative to PATH in `text` and
+`json`, and to the working folder in the others: run these in the root of the checkout.
 """
 CHOICE = """
 ## Choose what is reported
