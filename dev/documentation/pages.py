@@ -73,7 +73,7 @@ def page_of(path: str) -> PurePosixPath:
     if path.startswith("docs/"):
         return PurePosixPath(path).relative_to("docs")
     if (PROJECT / path).exists():
-        return PurePosixPath("source", path if path.endswith(".md") else f"{path}.md")
+        return PurePosixPath("source", f"{path}.md")
     raise ValueError(f"{path}: does not exist; correct the link")
 
 
@@ -113,8 +113,6 @@ def _source_of(place: Path) -> PurePosixPath:
         return PurePosixPath(place.name)
     if place.parts[0] == "packages":
         return PurePosixPath("packages", place.stem, "README.md")
-    if place.parts[0] == "source":
-        return PurePosixPath(*place.parts[1:])
     if place.parts[:2] == ("examples", "apps"):
         (folder,) = (each for each in example_folders() if each.name == place.stem)
         return PurePosixPath(folder.relative_to(PROJECT).as_posix(), "README.md")
@@ -130,11 +128,7 @@ def _rewriter(place: Path, source: PurePosixPath, target: Path) -> Callable[[re.
         page = page_of(path)
         if page.parts[0] == "source" and not (target / page).exists():
             (target / page).parent.mkdir(parents=True, exist_ok=True)
-            if path.endswith(".md"):  # such as a page of dev/project
-                shutil.copy(PROJECT / path, target / page)
-                _rewrite(target / page, target)
-            else:
-                (target / page).write_text(source_page(path), encoding="utf-8")
+            (target / page).write_text(source_page(path), encoding="utf-8")
         return f"]({os.path.relpath(page, place.parent.as_posix())}{link['anchor'] or ''})"
 
     return rewrite
