@@ -203,7 +203,7 @@ def installation_problems(project: Path, dist: Path, folder: Path) -> Iterator[s
 
 
 def open_points(project: Path) -> Iterator[str]:
-    """Yield what only the owner can fill in. CONTRIBUTING.md has the list with the reasons."""
+    """Yield what only the owner can fill in. dev/project/maintaining.md has the list with the reasons."""
     for member in members_of(project):
         if "urls" not in member.settings:
             yield f"{member.file}: add [project.urls]"

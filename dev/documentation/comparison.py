@@ -39,30 +39,6 @@ PEERS: Mapping[str, tuple[str, str]] = {
         "(https://github.com/philschmid/terraform-aws-sagemaker-huggingface), commit a3ea21b",
     ),
 }
-#: Tools that are not for SageMaker: name, what they do of a row's capability, the rows, and the source. Their
-#: documentation was read; they were not run.
-NEIGHBOURS = (
-    (
-        "[Triton Model Navigator](https://triton-inference-server.github.io/model_navigator/0.14.0/inference_deployment/triton/api/adding_model)",
-        "writes the configuration of a model file and validates it without a server; also converts models",
-        (14, 15),
-    ),
-    (
-        "[Triton Model Analyzer](https://github.com/triton-inference-server/model_analyzer)",
-        "measures a model on a Triton server and searches its configurations",
-        (102, 115),
-    ),
-    (
-        "[KServe](https://kserve.github.io/website/docs/model-serving/predictive-inference/rollout-strategies/canary)",
-        "serves Triton on Kubernetes; canary updates by percent of traffic, scaling to zero and on metrics",
-        (66, 76, 84),
-    ),
-    (
-        "[Truss](https://docs.baseten.co/reference/truss-configuration)",
-        "packages a model with its Python requirements and runs it on Baseten",
-        (13,),
-    ),
-)
 #: What the other libraries have of the rows that were added later, and where it was read.
 LATER = (
     "**115**: `right_size` of SDK v2 and v3 compares instance types and environment variables in an "
@@ -91,14 +67,14 @@ For rows 115 to 117, the same versions were read again on 2026-11-23, without ru
 {later}
 
 *raw*: only by passing CloudFormation properties through. *n/a* and *not meaningful*: does not apply, or ended
-by AWS. The column "test" has a test of this project that shows the capability.
+by AWS. The column "test" has a test of this project that shows the capability. In the source,
+`dev/documentation/judged.csv` has the day, the words and the basis of each judgement.
 
 {totals}
 
-## Outside AWS
+## Other tools
 
-These tools do not create SageMaker endpoints, but have some of the capabilities. Their documentation was
-read; they were not run.
+These tools have some of the capabilities, for other platforms or in another form. They were read, not run.
 
 | tool | what it does | capabilities |
 |---|---|---|
@@ -120,7 +96,8 @@ def write_comparison(path: Path) -> None:
         cells = [number, capability, status, own[number]["limits"], _test(own[number]["tests"]), *others]
         table.append(f"| {' | '.join(cells)} |")
     neighbours = "\n".join(
-        f"| {name} | {does} | {', '.join(map(str, numbers))} |" for name, does, numbers in NEIGHBOURS
+        f"| [{each['name']}]({each['url']}) | {each['does']} | {each['rows'].replace(' ', ', ')} |"
+        for each in _rows("neighbours.csv")
     )
     later = "\n".join(f"- {each}" for each in LATER)
     head = HEAD.format(versions=versions, later=later, totals=_totals(rows), neighbours=neighbours)

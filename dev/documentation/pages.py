@@ -18,6 +18,8 @@ LANGUAGES = {".py": "python", ".json": "json", ".pbtxt": "text", ".csv": "text",
 SHOWN_BYTES = 50_000
 #: Pages that need no entry in the navigation.
 UNLISTED = ("examples/apps/", "source/")
+#: A link to what only contributors and maintainers read. The site shows its text, without a page for it.
+FOR_MAINTAINERS = re.compile(r"\[(?P<text>[^]]+)\]\((?:\.\./)*dev/project/[^)]*\)")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {
     ".py": "python",
@@ -103,7 +105,7 @@ def _rewrite(page: Path, target: Path) -> None:
     """Point links that leave ``docs/`` to the pages of the site."""
     place = page.relative_to(target)
     source = _source_of(place)
-    text = page.read_text(encoding="utf-8")
+    text = FOR_MAINTAINERS.sub(r"\g<text>", page.read_text(encoding="utf-8"))
     page.write_text(LINK.sub(_rewriter(place, source, target), text), encoding="utf-8")
 
 

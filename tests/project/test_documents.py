@@ -38,7 +38,7 @@ DOCUMENTS = [
     *sorted((PROJECT / "docs").rglob("*.md")),
     *sorted((PROJECT / "dev" / "project").glob("*.md")),
 ]
-FENCE = re.compile(r'python|py|python title="(?P<title>[\w./]+)"')
+FENCE = re.compile(r'(?P<kind>python|py)(?: title="(?P<title>[\w./]+)")?(?: hl_lines="[\d -]+")?')
 #: Finds the pages with such a block for the names of the tests, without parsing all pages.
 LINE_OF_FENCE = re.compile(rf"^\s*`{{3,}}\s*(?:{FENCE.pattern})\s*$", re.MULTILINE)
 PROGRAM = (ast.Import, ast.ImportFrom, ast.Call, ast.FunctionDef, ast.ClassDef)
@@ -60,8 +60,16 @@ class Block:
     @property
     def title(self) -> str | None:
         """The name of the file; ``None`` for a block without one."""
+        return self._part("title")
+
+    @property
+    def kind(self) -> str | None:
+        """``python`` for a program of its own, ``py`` for one that continues; ``None`` for other blocks."""
+        return self._part("kind")
+
+    def _part(self, name: str) -> str | None:
         found = FENCE.fullmatch(self.info)
-        return found["title"] if found else None
+        return found[name] if found else None
 
 
 @cache
@@ -130,12 +138,12 @@ def run_blocks(page: Path) -> None:
     """Run the Python blocks in the current folder; a traceback has the lines of the page."""
     names: dict[str, Any] = {}
     for block in blocks(page):
-        if FENCE.fullmatch(block.info) is None:
+        if block.kind is None:
             continue
         if block.title is not None:
             run_file(Path.cwd() / block.title, block.code)
             continue
-        if block.info == "python":
+        if block.kind == "python":
             names = {"__name__": "__main__"}
         exec(compile("\n" * block.line + block.code, page, "exec"), names)
 
@@ -152,7 +160,7 @@ def run_file(file: Path, code: str) -> None:
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name)
 def test_no_python_is_left_out(page: Path) -> None:
     """No fence or indentation leaves a block out: other blocks contain no Python that does something."""
-    others = [block for block in blocks(page) if FENCE.fullmatch(block.info) is None]
+    others = [block for block in blocks(page) if block.kind is None]
     assert [f"line {block.line}" for block in others if is_program(block.code)] == []
     assert [block.info for block in others if block.info.startswith("py")] == []
 
@@ -163,3 +171,11 @@ def test_program_is_recognized(code: str) -> None:
     assert is_program(code)
     assert not is_program(f"$ python program.py\n{code}")
     assert not is_program('{"app": "python app.py"}')
+
+
+def test_marked_lines_change_nothing() -> None:
+    """A block whose new lines are marked runs as any other."""
+    marked = Block('python title="app.py" hl_lines="3 5-7"', 1, "")
+    assert (marked.kind, marked.title) == ("python", "app.py")
+    assert Block('py hl_lines="2"', 1, "").kind == "py"
+    assert Block("python lines", 1, "").kind is None

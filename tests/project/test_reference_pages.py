@@ -173,6 +173,15 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
             assert target.exists() or is_api, f"{page.name}: {link['path']}"
 
 
+def test_site_has_no_page_of_maintainers(tmp_path: Path) -> None:
+    """Links to ``dev/project/`` are text on the site, and lead to files in a checkout."""
+    collect(tmp_path / "docs")
+    contributing = (tmp_path / "docs" / "project" / "CONTRIBUTING.md").read_text()
+    assert "dev/project/maintaining.md" in CONTRIBUTING
+    assert "](" not in contributing.rpartition("Maintaining has releases")[2]
+    assert not (tmp_path / "docs" / "source" / "dev" / "project").exists()
+
+
 def test_start_page_lists_every_guide() -> None:
     """The table "All guides" of the start page has each guide of the site's navigation."""
     table = (DOCS / "index.md").read_text().partition("## All guides")[2]
@@ -212,18 +221,6 @@ def test_every_capability_is_compared() -> None:
     assert all(all(row) for row in rows)
 
 
-def test_readme_is_short() -> None:
-    """The README has at most 130 lines."""
-    assert len((PROJECT / "README.md").read_text().splitlines()) <= 130
-
-
-def test_readme_has_one_install_line_and_two_commands() -> None:
-    """One line installs the library with the local server, and two commands do most in a checkout."""
-    text = (PROJECT / "README.md").read_text()
-    lines = re.findall(r"^    (pip install [^#\s]+|make \w+)", text, re.MULTILINE)
-    assert lines == ["pip install 'constructs-triton[local]'", "make demo", "make test"]
-
-
 def test_picture_shows_all_layers() -> None:
     """The picture of the packages shows each package with its layers."""
     picture = (DOCS / "images" / "layers.svg").read_text()
@@ -245,12 +242,14 @@ def test_packages_of_contributing_are_those_of_the_workspace() -> None:
 
 
 def test_map_of_contributing_leads_to_files() -> None:
-    """Each of the twelve rows of "I want to change X" names files and folders that exist."""
+    """Each row of "I want to change X" names files and folders that exist, also those of the page."""
     section = CONTRIBUTING.partition("## I want to change X, look here\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     paths = re.findall(r"`((?:constructs_triton|packages|tests|dev|docs)/[^`]*)`", section)
-    assert len(rows) == 12
+    assert len(rows) == 14
     assert [path for path in paths if not (PROJECT / path).exists()] == []
+    for part in ("local/page/static/", "packages/rehearse/"):
+        assert part in section
 
 
 def test_moved_modules_lead_to_modules() -> None:

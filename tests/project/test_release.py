@@ -159,7 +159,8 @@ def test_every_package_has_a_smallest_use() -> None:
 
 def test_open_points_are_in_the_list_of_the_owner() -> None:
     """Each point that is still open names a file that the section Release has in its table."""
-    section = (PROJECT / "CONTRIBUTING.md").read_text().partition("\n## Release\n")[2].partition("\n## ")[0]
+    page = (PROJECT / "dev" / "project" / "maintaining.md").read_text()
+    section = page.partition("\n## Release\n")[2].partition("\n## ")[0]
     for point in open_points(PROJECT):
         file = point.partition(":")[0].rpartition("/")[2]
         assert f"`{file}`" in section

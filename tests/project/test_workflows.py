@@ -1,4 +1,4 @@
-"""The workflow files call the Makefile, with no more permissions than they need."""
+"""The workflow files call the Makefile, with no more permissions than they need; the forms are complete."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from members import members_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted(
+    {*(PROJECT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")}
+    - {PROJECT / ".github/ISSUE_TEMPLATE/config.yml"}
+)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -48,3 +53,23 @@ def test_actions_are_pinned_by_their_commit(workflow: Path) -> None:
     used = re.findall(r"^ +(?:- )?uses: (?!\./)(.+)$", workflow.read_text(), re.MULTILINE)
     pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+")
     assert [each for each in used if pinned.fullmatch(each) is None] == []
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
+def test_form_asks_for_what_happened(form: Path) -> None:
+    """Each form for issues has a name, a description and a required field, and every field has a label."""
+    content = yaml.safe_load(form.read_text())
+    assert content["name"]
+    assert content["description"]
+    fields = [each for each in content["body"] if each["type"] != "markdown"]
+    assert all(each["attributes"]["label"] for each in fields)
+    assert any(each.get("validations", {}).get("required") for each in fields)
+    assert len({each["id"] for each in fields}) == len(fields)
+
+
+def test_pull_request_names_only_targets_of_the_makefile() -> None:
+    """The list of a pull request has commands that exist."""
+    text = (PROJECT / ".github" / "PULL_REQUEST_TEMPLATE.md").read_text()
+    named = re.findall(r"`make ([a-z0-9-]+)`", text)
+    assert named
+    assert [each for each in named if each not in TARGETS] == []
