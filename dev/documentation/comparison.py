@@ -68,7 +68,7 @@ For rows 115 to 117, the same versions were read again on 2026-11-23, without ru
 
 *raw*: only by passing CloudFormation properties through. *n/a* and *not meaningful*: does not apply, or ended
 by AWS. The column "test" has a test of this project that shows the capability. In the source,
-`dev/documentation/judged.csv` has the day, the words and the basis of each judgement.
+`dev/documentation/assessed.csv` has the day, the words and the basis of each assessment.
 
 {totals}
 
