@@ -113,7 +113,7 @@ docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a
 # NAMES="pack synth" runs only those and keeps the other parts of the page. AGAINST=<commit> installs that commit in
 # build/benchmarks and compares short figures of both in turns, in ROUNDS rounds: about three minutes each. It fails if
 # a figure is more than 10 percent slower and benchmarks/limits.toml does not say why.
-bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
+bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write dev/project/benchmarks.md
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m benchmarking $(if $(AGAINST),--against $(AGAINST)) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(NAMES)
 
@@ -135,7 +135,7 @@ findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and prin
 
 rehearsal-score: $(INSTALLED) ## rehearse generated edits of templates, and write the record and the page of what is found
 	$(BIN)/python dev/rehearsal_score.py
-	$(MAKE) --no-print-directory docs-update PAGES=docs/reference/rehearsal_score.md
+	$(MAKE) --no-print-directory docs-update PAGES=dev/project/rehearsal_score.md
 
 # VERSION_TAG=v0.1.0 fails if a package has another version than the tag.
 VERSION = $(patsubst v%,%,$(VERSION_TAG))
@@ -147,7 +147,7 @@ dist: $(INSTALLED) ## build the wheels and source distributions of all packages 
 release-check: $(INSTALLED) ## build all packages and the site from a clean clone, check them, and install each wheel alone
 	$(BIN)/python dev/release_check.py
 
-# QUESTION=1 asks only that one. The answers belong in docs/reference/not_settled.md.
+# QUESTION=1 asks only that one. The answers belong in dev/project/not_settled.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 

@@ -200,6 +200,6 @@ NOT_YET: dict[str, str] = {
     ),
     "Batch transform": (
         "a job over files in S3, not an endpoint. `TritonModel` is its model; "
-        "[Batch jobs](../guides/batch.md) compares it with an asynchronous endpoint"
+        "[Batch jobs](../../docs/guides/batch.md) compares it with an asynchronous endpoint"
     ),
 }

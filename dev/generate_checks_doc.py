@@ -1,16 +1,18 @@
-"""Writes ``docs/reference/checks.md`` and the folder ``checks`` beside it from the rules and their examples.
+"""Writes the pages of the checks, and the examples that ``explain`` prints.
 
 Run ``python dev/generate_checks_doc.py``.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from difflib import unified_diff
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import ndiff
 from functools import cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,18 +20,23 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_examples import EXAMPLES, Example, Files, code_of, write
 
-from constructs_triton_core.findings import Finding, Verdict
+from constructs_triton_core.findings import Finding, Severity, Verdict
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.rules import Rule
-from triton_model_check.model_config.target import PLATFORMS, Target
+from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+PROJECT = Path(__file__).parents[1]
+REFERENCE = PROJECT / "docs" / "reference"
+DATA = PROJECT / "packages" / "check" / "src" / "triton_model_check" / "reporting" / "examples.json"
+WIDTH = 84
+#: Lines of a new file, characters of a line and words of its unchanged parts that an example shows.
+MOST_LINES, SHORT, KEPT = 4, 60, 2
 HEAD = """# The checks of a model repository
 
 `constructs-triton check PATH` runs all checks, and so does every construct at synth. Each finding has the
-code of its check. The link of a code leads to an example: what `constructs-triton check` prints for a small
-repository, and the change that fixes it. The project's tests run every example.
+code of its check. The link of a code leads to an example: what `check` prints for a small repository, and the
+lines that fix it. `constructs-triton explain CODE` prints the same, with the reason and the source.
 
 - **error**: Triton rejects the model.
 - **error, cannot be served**: Triton loads the model, but no endpoint of SageMaker can answer with it.
@@ -71,27 +78,10 @@ and `end_column`. The file exists; for a folder or a model file, it is the `conf
 
 ## Formats
 
-`--output-format` chooses what `check` prints, on every machine the same, and `--output-file FILE` writes it
-to a file instead:
-
-| format | for |
-|---|---|
-| `text` | people: each finding with its line (default) |
-| `json` | scripts: the fields above; `--json` is the same |
-| `sarif` | code scanning of GitHub, and viewers of SARIF 2.1.0 |
-| `github` | a job of GitHub Actions, which shows the findings beside the lines of a pull request |
-| `gitlab` | a Code Quality report of GitLab: `artifacts: reports: codequality: FILE` |
-
-Paths are relative to PATH in `text` and `json`, and to the working folder in the others, as code hosts need
-them: run these in the root of the checkout. GitHub shows 10 errors and 10 warnings of a step beside the code;
-its log has all.
-
-## How the verdicts are tested
-
-The acceptance tests serve an example of each check whose verdict is `cannot-be-served` with Triton 24.10, and
-send the requests that fail. Five checks have only their source: `target-storage` needs SageMaker,
-`target-plan-of-several-gpus` needs GPUs, and `tree-features` needs the FIL backend. `text-size` is a limit of
-the check itself, and `ignore-without-reason` a rule about its comments; Triton has neither.
+`--output-format` chooses what `check` prints: `text`, `json` (the fields above, as `--json`), `sarif` (code
+scanning of GitHub, and viewers of SARIF 2.1.0), `github` (annotations of a pull request) or `gitlab` (a Code
+Quality report). `--output-file FILE` writes it to a file instead. Paths are relative to PATH in `text` and
+`json`, and to the working folder in the others: run these in the root of the checkout.
 """
 CHOICE = """
 ## Choose what is reported
@@ -138,14 +128,13 @@ with 1 if there is a change.
 
 A fix changes only its place: comments, layout, encoding and line ends remain. It does not write through a
 link that leaves the repository. What remains is reported as usual, and decides the exit code. `--select` and
-`--ignore` choose what is fixed. The tables below have the flag that each check needs; a check without one has
-the reason on its page. In JSON, `fix` of a finding is `null`, or has `safe` and `edits`: each replaces the
-characters of `path` from `start` to before `end` by `text`.
+`--ignore` choose what is fixed. The page of a check has the flag that it needs; of one without a flag,
+`explain` prints the reason. In JSON, `fix` of a finding is `null`, or has `safe` and `edits`: each replaces
+the characters of `path` from `start` to before `end` by `text`.
 """
 GROUP_HEAD = """# {title}
 
-[All checks](../checks.md). Each example shows what `constructs-triton check` prints, and the change that
-fixes it. Files without content are the same before and after the change.
+[All checks](../checks.md). `explain CODE` prints reason, source and fix.
 """
 CHAPTERS = {
     "text": "Syntax of config.pbtxt",
@@ -187,22 +176,17 @@ def render() -> dict[str, str]:
     return {"checks.md": _contents(groups), **pages}
 
 
+def examples() -> dict[str, dict[str, list[str]]]:
+    """Return of each check what the package has of its first example, for ``explain`` and for these pages."""
+    return {code: _example(code) for code in RULES}
+
+
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
     parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
-        rows = [
-            f"| [`{rule.code}`](checks/{group}.md#{rule.code}) | {_effect(rule)} | {_plain(rule.summary)} "
-            f"| {_fix(rule)} |"
-            for rule in rules
-        ]
-        parts += [
-            f"## {CHAPTERS[group]}\n",
-            "| code | severity | rule | fix |",
-            "|---|---|---|---|",
-            *rows,
-            "",
-        ]
+        codes = ",\n".join(f"[`{rule.code}`](checks/{group}.md#{rule.code})" for rule in rules)
+        parts.append(f"## {CHAPTERS[group]}\n\n{codes}\n")
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -211,15 +195,9 @@ def _group_page(group: str, rules: Sequence[Rule]) -> str:
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def _plain(docstring: str) -> str:
-    """Turn the double backquotes of a docstring into Markdown's single ones."""
-    return docstring.replace("``", "`")
-
-
 def _effect(rule: Rule) -> str:
-    if rule.severity.value == "warning":
-        return "warning"
-    return "error" if rule.rejects else "error, cannot be served"
+    """Return what the message does not say of the severity."""
+    return "" if rule.rejects or rule.severity is Severity.WARNING else " Cannot be served."
 
 
 def _fix(rule: Rule) -> str:
@@ -232,38 +210,34 @@ def _fix(rule: Rule) -> str:
     return " or ".join(["`--fix`"] * (True in safe) + ["`--unsafe-fixes`"] * (safe != {True}))
 
 
-def _where(rule: Rule) -> str:
-    """Return for which targets and image versions the rule holds; empty if for all."""
-    targets = "" if rule.platforms == PLATFORMS else ", ".join(f"`{each}`" for each in rule.platforms)
-    first = f"from {rule.since} on" if rule.since else ""
-    last = f"before {rule.before}" if rule.before else ""
-    images = " and ".join(filter(None, (first, last)))
-    parts = (("Targets", targets), ("Images", images))
-    return "".join(f"{name}: {value}. " for name, value in parts if value)
-
-
 def _section(rule: Rule) -> str:
-    lines = [f"## {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
-    lines.append(f"Severity: {_effect(rule)}. {_where(rule)}Source: {rule.source}.\n")
-    lines.append(f"Fix: {_fix(rule)}.\n" if rule.fix_reason is None else f"No fix: {rule.fix_reason}.\n")
-    for key in EXAMPLES:
-        if code_of(key) == rule.code:
-            lines += _example(key)
-    return "\n".join(lines)
+    found, flags = _example(rule.code), _fix(rule)
+    fixed = f" ({flags})" if flags else ""
+    summary = rule.summary.replace("``", "`")
+    lines = [f"## {rule.code}\n", f"{summary}{_effect(rule)}{fixed}\n"]
+    shown = [line for each in found["printed"] for line in _wrapped(each, "    ")]
+    changes = [line for each in found["changes"] for line in _wrapped(each, f"{each[:1]}    ")]
+    return "\n".join([*lines, "```diff", *shown, *changes, "```\n"])
 
 
-def _example(key: str) -> list[str]:
+def _wrapped(line: str, indent: str) -> list[str]:
+    """Return a line in the width of a page."""
+    start = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(
+        line, WIDTH, subsequent_indent=start + indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+@cache
+def _example(code: str) -> dict[str, list[str]]:
+    """Return the target of a check's first example, what is printed, and the lines that the fix changes."""
+    key = next(each for each in EXAMPLES if code_of(each) == code)
     example = EXAMPLES[key]
-    lines = [] if example.target is None else [f"For `{_target(example.target)}`:\n"]
-    lines += ["```text", *_printed(key), "```\n", "```diff", *_changed(example), "```\n"]
+    printed = [line for finding in _findings(key) for line in str(finding).splitlines()]
+    changes = [each if len(each) < 200 else f"{each[:SHORT]} ..." for each in _changes(example, printed[0])]
     if example.fixed_target is not None:
-        lines.append(f"Fixed for `{_target(example.fixed_target)}`.\n")
-    return lines
-
-
-def _printed(key: str) -> list[str]:
-    """What the command line prints for the failing repository."""
-    return [line for finding in _findings(key) for line in str(finding).splitlines()]
+        changes += [f"-{_target(example.target or Target())}", f"+{_target(example.fixed_target)}"]
+    return {"printed": printed, "changes": changes}
 
 
 @cache
@@ -274,11 +248,56 @@ def _findings(key: str) -> tuple[Finding, ...]:
         return repository.check(example.target, is_packed=False).findings
 
 
-def _changed(example: Example) -> list[str]:
-    failing, fixed = _shown(example.failing, example.fixed), _shown(example.fixed, example.failing)
-    if failing == fixed:
-        return [f" {line}" for line in failing]
-    return [line.rstrip() for line in list(unified_diff(failing, fixed, n=len(failing), lineterm=""))[3:]]
+def _changes(example: Example, message: str) -> Iterator[str]:
+    """Yield the lines that differ; a file has a line of its own unless only that of the message changes."""
+    before, after = example.failing, example.fixed
+    changed = [name for name in sorted({*before, *after}) if before.get(name, "") != after.get(name, "")]
+    for name in changed:
+        old, new = (_content(files, name) for files in (before, after))
+        is_named = changed != [name] or not message.startswith(name)
+        if name in before and name in after:
+            yield from [f" {name}"] * is_named
+            yield from _shortened([line[0] + line[2:] for line in ndiff(old, new) if line[0] in "-+"])
+        elif name in before:
+            yield f"-{name}{_kind(before, name)}"
+        else:
+            yield f"+{name}{_kind(after, name)}"
+            yield from (f"+  {line}" for line in new[:MOST_LINES])
+            yield from ["+  ..."] * (len(new) > MOST_LINES)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """Leave out what a long line and the line in its place have in common, but for a few words."""
+    if [line[0] for line in lines] != ["-", "+"] or max(map(len, lines)) <= SHORT:
+        return lines
+    old, new = (line[1:].split(" ") for line in lines)
+    start = _common(old, new)
+    end = min(_common(old[::-1], new[::-1]), len(old) - start, len(new) - start)
+    first, last = max(0, start - KEPT), max(0, end - KEPT)
+    begin, rest = ["..."] * (first > 1), ["..."] * (last > 1)
+    first, last = first if begin else 0, last if rest else 0
+    return [
+        sign + " ".join([*begin, *words[first : len(words) - last], *rest])
+        for sign, words in (("-", old), ("+", new))
+    ]
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
+
+
+def _content(files: Files, name: str) -> list[str]:
+    content = files.get(name)
+    is_text = isinstance(content, str) and not content.startswith("->")
+    return content.splitlines() if isinstance(content, str) and is_text else []
+
+
+def _kind(files: Files, name: str) -> str:
+    content = files[name]
+    if isinstance(content, bytes):
+        return f" ({getattr(content, 'description', f'{len(content)} bytes')})"
+    return "/" if content is None else f" {content}" * content.startswith("->")
 
 
 def _target(target: Target) -> str:
@@ -288,28 +307,11 @@ def _target(target: Target) -> str:
     return f"Target({', '.join(changed)})"
 
 
-def _shown(files: Files, other: Files) -> list[str]:
-    """List the files, with the content of those that differ from the other repository."""
-    lines = []
-    for name in sorted(files):
-        content = files[name]
-        if content is None:
-            lines.append(f"{name}/")
-        elif isinstance(content, bytes):
-            lines.append(f"{name} ({getattr(content, 'description', f'{len(content)} bytes')})")
-        elif content.startswith("->"):
-            lines.append(f"{name} {content}")
-        else:
-            lines.append(name)
-            if other.get(name) != content:
-                lines += [f"    {line}" for line in content.splitlines()]
-    return lines
-
-
 def main() -> None:
     """Write the pages."""
     shutil.rmtree(REFERENCE / "checks", ignore_errors=True)
     (REFERENCE / "checks").mkdir()
+    DATA.write_text(json.dumps(examples(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for path, text in render().items():
         (REFERENCE / path).write_text(text, encoding="utf-8")
     print(f"checks.md: {len(RULES)} checks")

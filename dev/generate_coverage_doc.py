@@ -1,4 +1,4 @@
-"""Writes ``docs/reference/coverage.md`` from the L1 classes of the CDK.
+"""Writes ``dev/project/coverage.md`` from the L1 classes of the CDK.
 
 Run ``python dev/generate_coverage_doc.py``.
 """
@@ -16,7 +16,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from coverage_keywords import keyword_of
 from coverage_table import LEFT_OUT, NOT_YET, TYPED, LeftOut
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "coverage.md"
+OUTPUT = Path(__file__).parents[1] / "dev" / "project" / "coverage.md"
 CLASSES = {
     "CfnModel": ("endpoint.cfn_model", sagemaker.CfnModel),
     "CfnEndpointConfig": ("endpoint.cfn_endpoint_config", sagemaker.CfnEndpointConfig),
@@ -29,7 +29,8 @@ This page lists the properties of the CloudFormation resources of endpoints and 
 keyword of the constructs that sets each of them, or the reason why there is none.
 
 The page is generated from the L1 classes of aws-cdk-lib by `dev/generate_coverage_doc.py`. A test fails if
-a release of the CDK has a property without a row. [Features](features.md) lists capabilities.
+a release of the CDK has a property without a row. [The comparison](../../docs/reference/comparison.md)
+lists capabilities.
 
 ## Set a property without a keyword
 

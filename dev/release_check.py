@@ -130,8 +130,8 @@ def comparison_problems(project: Path, version: str) -> Iterator[str]:
         # The name that the comparison gives the commit of the tag.
         command = ["git", "-C", str(project), "rev-parse", "--short=8", f"{last}^{{commit}}"]
         name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-        if f"## compared with {name}\n" not in (project / "docs" / "benchmarks.md").read_text():
-            yield f"docs/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
+        if f"## compared with {name}\n" not in (project / "dev" / "project" / "benchmarks.md").read_text():
+            yield f"dev/project/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
 
 
 def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:

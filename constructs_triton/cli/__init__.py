@@ -21,7 +21,7 @@ COMMAND_GROUPS = {
         "load-test": Command(f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"),
     },
     "Models, packages and artifacts": {
-        "explain": Command(f"{__name__}.explain", "explain the code of a finding"),
+        "explain": Command("constructs_triton_core.program.explain", "explain the code of a finding"),
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
         "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),

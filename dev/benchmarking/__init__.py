@@ -1,1 +1,1 @@
-"""Runs the benchmarks and writes ``docs/benchmarks.md``: ``make bench``."""
+"""Runs the benchmarks and writes ``dev/project/benchmarks.md``: ``make bench``."""

@@ -46,7 +46,7 @@ def alone(limits: Limits, names: Sequence[str]) -> int:
         section, reason = measure(name, this_version(), limits)
         write_page({name: section})
         failed += [f"{name}: {reason}"] if reason else []
-    print("wrote docs/benchmarks.md" + "".join(f"\nfailed: {each}" for each in failed))
+    print("wrote dev/project/benchmarks.md" + "".join(f"\nfailed: {each}" for each in failed))
     return 1 if failed else 0
 
 
@@ -62,7 +62,7 @@ def against(limits: Limits, commit: str, rounds: int, names: Sequence[str]) -> i
     print(*table(found, before.name), at_last, sep="\n")
     if not names:
         write_comparison(found, before.name, rounds, f"{at_first}; at the end {at_last}")
-        print("wrote docs/benchmarks.md")
+        print("wrote dev/project/benchmarks.md")
     problems = [problem for each in found if (problem := each.problem(before.name))]
     summary = f"{len(problems)} of {len(found)} figures fail against {before.name}"
     print(*problems, *([FIX] if problems else []), summary, sep="\n")

@@ -1,4 +1,4 @@
-"""Writes ``docs/benchmarks.md``: what each benchmark prints, and the tables of comparisons.
+"""Writes ``dev/project/benchmarks.md``: what each benchmark prints, and the tables of comparisons.
 
 The page has the machine, its load and the versions too. The numbers of other pages and of the README come
 from this page.
@@ -20,7 +20,7 @@ from benchmarking.comparison import Compared, table
 from benchmarking.figures import Limits, cell
 from benchmarking.versions import PROJECT, Version
 
-OUTPUT = PROJECT / "docs" / "benchmarks.md"
+OUTPUT = PROJECT / "dev" / "project" / "benchmarks.md"
 PACKAGES = ("aws-cdk-lib", "numpy", "tritonclient", "isal", "blake3", "onnx", "onnxruntime", "aiohttp")
 HEAD = """# Benchmarks
 

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import re
+import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from constructs_triton.cli import COMMANDS, PROGRAM
 from constructs_triton_core.program.exit_codes import EXIT_CODES
 
 _EXIT_CODES = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+COMMON = {
+    "--json": "print JSON instead of text",
+    "--region": "AWS Region (default: that of the AWS profile)",
+    "--profile": "AWS profile",
+    "--yes": "do not ask before what costs money, time or data",
+}
+"""The options that the page describes once, with their help."""
+_COMMON = "\n".join(f"| `{name}` | {text} |" for name, text in COMMON.items())
+_WIDTH = 84
 HEAD = f"""# Commands
 
 {PROGRAM.description} `constructs-triton COMMAND --help` prints the same on your terminal.
@@ -20,6 +32,12 @@ HEAD = f"""# Commands
 
 With `--json`, a failure is one JSON object too. After an error of constructs-triton itself (exit code 2), the
 message has the path of a file with the traceback and the versions, to attach to a report.
+
+Options with the same meaning in all commands that have them; `--help` of a command says whether it does:
+
+| argument | meaning |
+|---|---|
+{_COMMON}
 
 | command | what it does |
 |---|---|
@@ -45,7 +63,6 @@ def _command(name: str) -> Iterator[str]:
     )
     module.add_arguments(parser)
     yield f"## {name}\n"
-    yield f"{COMMANDS[name].summary[0].upper()}{COMMANDS[name].summary[1:]}.\n"
     yield from _parser(parser, name)
 
 
@@ -55,26 +72,40 @@ def _parser(parser: argparse.ArgumentParser, heading: str) -> Iterator[str]:
     groups = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     # Not argparse's usage: it depends on the version of Python and on the width of the terminal.
     positional = [_argument(each).strip("`") for each in parser._actions if not each.option_strings]
-    yield f"```text\n{' '.join([parser.prog, '[options]', *positional])}\n```\n"
-    yield from _table(parser)
+    yield f"`{' '.join([parser.prog, '[options]', *positional])}`\n"
+    yield from _arguments(parser)
     if parser.epilog:
-        yield f"```text\n{parser.epilog.rstrip()}\n```\n"
+        yield "\n".join(["```text", *_wrapped(parser.epilog), "```\n"])
     for group in groups:
         for name, child in group.choices.items():
             yield f"### {heading} {name}\n"
             yield from _parser(child, f"{heading} {name}")
 
 
-def _table(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _wrapped(text: str) -> Iterator[str]:
+    """Yield the lines of an epilog in the width of the page; a command goes on after a backslash."""
+    for is_indented, group in groupby(text.rstrip().splitlines(), key=lambda line: line[:1] in ("", " ")):
+        if not is_indented:
+            yield from textwrap.wrap(" ".join(group), _WIDTH, break_on_hyphens=False)
+            continue
+        for line in group:
+            is_command = line.lstrip().startswith("constructs-triton")
+            joined = re.sub(r"(--[\w-]+) (?!-)", "\\1\0", line) if is_command else line  # option and value
+            parts = textwrap.wrap(joined, _WIDTH - 2, subsequent_indent=" " * 6, break_on_hyphens=False)
+            end = " \\\n" if is_command else "\n"
+            yield end.join(parts).replace("\0", " ")
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
     actions = [
         each
         for each in parser._actions
         if not isinstance(each, argparse._SubParsersAction | argparse._HelpAction)
         and each.help != argparse.SUPPRESS
+        and COMMON.get(each.option_strings[-1] if each.option_strings else "") != each.help
     ]
     if actions:
-        yield "| argument | meaning |\n|---|---|"
-        yield from (f"| {_argument(each)} | {_help(each, parser)} |" for each in actions)
+        yield from (f"- {_argument(each)}: {_help(each, parser)}" for each in actions)
         yield ""
 
 
@@ -92,4 +123,4 @@ def _argument(action: argparse.Action) -> str:
 
 def _help(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
     text = parser._get_formatter()._expand_help(action) if action.help else ""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.split()).replace("<", "&lt;")

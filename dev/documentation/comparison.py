@@ -1,13 +1,11 @@
-"""Writes the comparison with other libraries, from the table of features and ``peers.csv``."""
+"""Writes the comparison with other libraries, from ``features.csv`` and ``peers.csv``."""
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
 PEERS: Mapping[str, tuple[str, str]] = {
     "alpha": (
         "sagemaker-alpha",
@@ -41,31 +39,6 @@ PEERS: Mapping[str, tuple[str, str]] = {
         "(https://github.com/philschmid/terraform-aws-sagemaker-huggingface), commit a3ea21b",
     ),
 }
-#: Tools that are not for SageMaker: name, what they do of a row's capability, the rows, and the source. Their
-#: documentation was read; they were not run.
-NEIGHBOURS = (
-    (
-        "[Triton Model Navigator](https://triton-inference-server.github.io/model_navigator/0.14.0/inference_deployment/triton/api/adding_model)",
-        "writes the configuration of a model file and validates it without a server; also converts models",
-        (14, 15),
-    ),
-    (
-        "[Triton Model Analyzer](https://github.com/triton-inference-server/model_analyzer)",
-        "measures a model on a Triton server and searches its configurations",
-        (102, 115),
-    ),
-    (
-        "[KServe](https://kserve.github.io/website/docs/model-serving/predictive-inference/rollout-strategies/canary)",
-        "serves Triton on Kubernetes; canary updates by percent of traffic, scaling to zero and on metrics",
-        (66, 76, 84),
-    ),
-    (
-        "[Truss](https://docs.baseten.co/reference/truss-configuration)",
-        "packages a model with its Python requirements and runs it on Baseten",
-        (13,),
-    ),
-)
-ROW = re.compile(r"^\| (\d+) \| (.+?) \| ([a-z ]+) \| .* \|$", re.MULTILINE)
 #: What the other libraries have of the rows that were added later, and where it was read.
 LATER = (
     "**115**: `right_size` of SDK v2 and v3 compares instance types and environment variables in an "
@@ -76,7 +49,7 @@ LATER = (
     "configurations of language models. None of them changes instance groups or batching of Triton, so "
     "*partly*.",
     "**116**: no library writes code for an endpoint that exists. `Endpoint.from_endpoint_attributes` of "
-    "sagemaker-alpha and `Endpoint.get` of SDK v3 only refer to it ([row 72](features.md)). Terraform "
+    "sagemaker-alpha and `Endpoint.get` of SDK v3 only refer to it (row 72). Terraform "
     "itself can [write configuration](https://developer.hashicorp.com/terraform/language/import/"
     "generating-configuration) of a resource that an import block names; this is experimental.",
     "**117**: no library has a page of an endpoint or of a local run. `interactive_apps` of SDK v2 and v3 "
@@ -93,15 +66,15 @@ For rows 115 to 117, the same versions were read again on 2026-11-23, without ru
 
 {later}
 
-*raw*: only by passing CloudFormation properties through. *n/a*: does not apply. The evidence for this
-library, and the limits of each capability, are in [Features](features.md).
+*raw*: only by passing CloudFormation properties through. *n/a* and *not meaningful*: does not apply, or ended
+by AWS. The column "test" has a test of this project that shows the capability. In the source,
+`dev/documentation/assessed.csv` has the day, the words and the basis of each assessment.
 
 {totals}
 
-## Outside AWS
+## Other tools
 
-These tools do not create SageMaker endpoints, but have some of the capabilities. Their documentation was
-read; they were not run.
+These tools have some of the capabilities, for other platforms or in another form. They were read, not run.
 
 | tool | what it does | capabilities |
 |---|---|---|
@@ -114,25 +87,43 @@ read; they were not run.
 
 def write_comparison(path: Path) -> None:
     """Write the page."""
-    rows = compared()
+    rows, own = compared(), features()
     versions = "\n".join(f"- **{short}**: {name}" for short, name in PEERS.values())
-    header = ["#", "capability", "constructs_triton", *(short for short, _ in PEERS.values())]
+    peers = [short for short, _ in PEERS.values()]
+    header = ["#", "capability", "constructs_triton", "how, and limits", "test", *peers]
     table = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    table += ["| " + " | ".join(row) + " |" for row in rows]
+    for number, capability, status, *others in rows:
+        cells = [number, capability, status, own[number]["limits"], _test(own[number]["tests"]), *others]
+        table.append(f"| {' | '.join(cells)} |")
     neighbours = "\n".join(
-        f"| {name} | {does} | {', '.join(map(str, numbers))} |" for name, does, numbers in NEIGHBOURS
+        f"| [{each['name']}]({each['url']}) | {each['does']} | {each['rows'].replace(' ', ', ')} |"
+        for each in _rows("neighbours.csv")
     )
     later = "\n".join(f"- {each}" for each in LATER)
     head = HEAD.format(versions=versions, later=later, totals=_totals(rows), neighbours=neighbours)
     path.write_text(head + "\n".join(table) + "\n", encoding="utf-8")
 
 
+def features() -> dict[str, dict[str, str]]:
+    """Return each capability by its number: name, status, how and with which limits, and tests."""
+    return {row["number"]: row for row in _rows("features.csv")}
+
+
 def compared() -> list[list[str]]:
     """Return number, capability, this library and each other library of each row."""
-    features = (PROJECT / "docs" / "reference" / "features.md").read_text(encoding="utf-8")
-    with (Path(__file__).parent / "peers.csv").open(encoding="utf-8", newline="") as file:
-        peers = {row["number"]: [row[name] for name in PEERS] for row in csv.DictReader(file)}
-    return [[number, capability, ours, *peers[number]] for number, capability, ours in ROW.findall(features)]
+    peers = {row["number"]: [row[name] for name in PEERS] for row in _rows("peers.csv")}
+    return [[number, row["capability"], row["status"], *peers[number]] for number, row in features().items()]
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def _test(tests: str) -> str:
+    """Return the name of the first test."""
+    first = tests.partition(" ")[0]
+    return f"`{first.rpartition('::')[2].rpartition('/')[2]}`" if first else ""
 
 
 def _totals(rows: Sequence[Sequence[str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cdk_rehearse.updates.codes import CODES, REFUSALS, Code
+from cdk_rehearse.updates.codes import CODES, REFUSALS
 
 PROJECT = Path(__file__).parents[2]
 _PAGE = "rehearsal_problems.md"
@@ -17,15 +17,11 @@ def write_rehearsal_problems(folder: Path) -> None:
     """Write the page to a folder: the text of ``docs/``, with tables of what the code has today."""
     text = (PROJECT / "docs" / "reference" / _PAGE).read_text(encoding="utf-8")
     codes = (
-        f"| `{name}` | {each.meaning} | {each.severity} | {_basis(each)} |" for name, each in CODES.items()
+        f"| `{name}` | {each.meaning} | {each.severity} | {each.basis} |" for name, each in CODES.items()
     )
     text = _with_table(text, _CODES, codes)
-    text = _with_table(text, _REFUSALS, (f"| {each.meaning} | {_basis(each)} |" for each in REFUSALS))
+    text = _with_table(text, _REFUSALS, (f"| {each.meaning} | {each.basis} |" for each in REFUSALS))
     (folder / _PAGE).write_text(text, encoding="utf-8")
-
-
-def _basis(rule: Code) -> str:
-    return f"{rule.basis}: {rule.source}"
 
 
 def _with_table(text: str, head: str, rows: Iterable[str]) -> str:

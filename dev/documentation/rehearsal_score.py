@@ -1,4 +1,4 @@
-"""The tables of docs/reference/rehearsal_score.md: what a rehearsal finds of generated edits.
+"""The tables of dev/project/rehearsal_score.md: what a rehearsal finds of generated edits.
 
 ``make rehearsal-score`` writes the record that this module reads.
 """

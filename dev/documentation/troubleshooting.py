@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from constructs_triton_core.facts.failures import Failure, known_failures, unknown_values
+from constructs_triton_core.facts.failures import Failure, known_failures
 
 #: Pages: title, and how the first place begins where a message of the page occurs.
 PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -18,42 +18,46 @@ PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "requests": ("A request fails", ("invocation", "async")),
     "scaling": ("Scaling does not work", ("CloudWatch alarm", "scaling")),
 }
-EVIDENCE = {
-    "run": "printed by Triton 24.10 in a test",
-    "issue": "quoted in a public issue",
-    "source": "in the source code",
-    "code": "quoted in public code",
-    "docs": "described in documentation; the wording may differ",
-    "recalled": "from memory; the wording may differ",
-}
-INDEX_HEAD = """# Troubleshooting
+#: What the page says of the wording of a message that no one has seen.
+WORDING = {"docs": " (the wording may differ)", "recalled": " (the wording may differ)"}
+WIDTH, LONGEST = 84, 220
+INDEX = """# Troubleshooting
 
-This page lists {count} messages of SageMaker, CloudFormation, Triton and its backends. Search it for a few
-words of your message, and follow the link to the causes and the fix. Or run
-[`constructs-triton diagnose NAME`](../guides/operating.md#find-the-cause-of-a-failure), which
-searches for you.
+These pages have {count} messages of SageMaker, CloudFormation, Triton and its backends, each with the
+likeliest cause and the fix. To look up a message on your machine:
+
+```console
+$ constructs-triton diagnose --message "the message"
+```
+
+It prints the cause, the fix, and other causes by likelihood. `constructs-triton explain CODE` prints also
+where the message occurs, and the source. [`constructs-triton diagnose
+ENDPOINT`](../guides/operating.md#find-the-cause-of-a-failure) finds the message in the logs and events of an
+endpoint for you.
+
+| what happens | messages |
+|---|---|
+{rows}
 """
 HEAD = """# {title}
 
-Search this page for the message that you see. Or run
-[`constructs-triton diagnose ENDPOINT`](../guides/operating.md#find-the-cause-of-a-failure), which reads the
-state of your endpoint, its logs and the events of its stack, and prints the entry that matches. The most
-likely cause is the first one.
+Search this page for words of your message, or run `constructs-triton diagnose --message "the message"`, which
+also prints [other causes](index.md).
 
 """
 
 
 def write_troubleshooting(folder: Path) -> None:
-    """Write one page for each place in which messages occur, and an index of them."""
+    """Write one page for each place in which messages occur, and a page that leads to them."""
     folder.mkdir(parents=True, exist_ok=True)
-    index = [INDEX_HEAD.format(count=len(known_failures())).rstrip()]
+    rows = []
     for name, (title, _) in PAGES.items():
         failures = [each for each in known_failures() if _page_of(each) == name]
         text = HEAD.format(title=title) + "\n".join(line for each in failures for line in _section(each))
         (folder / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
-        index += ["", f"## [{title}]({name}.md)", ""]
-        index += [f"- [{_code(_heading(each))}]({name}.md#{each.id})" for each in failures]
-    (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+        rows.append(f"| [{title}]({name}.md) | {len(failures)} |")
+    text = INDEX.format(count=len(known_failures()), rows="\n".join(rows))
+    (folder / "index.md").write_text(text, encoding="utf-8")
 
 
 def _page_of(failure: Failure) -> str:
@@ -61,38 +65,22 @@ def _page_of(failure: Failure) -> str:
 
 
 def _section(failure: Failure) -> Iterator[str]:
-    yield f'<a id="{failure.id}"></a>\n\n## {_code(_heading(failure))}\n'
-    if _heading(failure) != failure.example:
-        yield f"```text\n{failure.example}\n```\n"
-    for other in failure.other_texts:
-        yield f"Triton {other.releases}:\n\n```text\n{other.text}\n```\n"
-    yield f"Where: {failure.where}.\n"
-    yield "\n".join(["Causes:\n", *(f"1. {_filled(each, failure)}" for each in failure.causes)]) + "\n"
-    yield f"Fix: {_filled(failure.fix, failure)}.\n"
-    if failure.keywords:
-        yield f"See also: {', '.join(f'`{each}`' for each in failure.keywords)}.\n"
-    yield f"Source: {EVIDENCE[failure.evidence]}: {_linked(failure.source)}.\n"
+    (cause, *_), fix = failure.filled()
+    yield f"## {failure.id}\n"
+    messages = [failure.example, *(f"{each.text} (Triton {each.releases})" for each in failure.other_texts)]
+    yield "\n".join(["```text", *(line for each in messages for line in _wrapped(each)), "```\n"])
+    if cause.partition(" ")[0].isalpha():  # not the name of a file
+        cause = f"{cause[:1].upper()}{cause[1:]}"
+    yield f"{_plain(cause)}{WORDING.get(failure.evidence, '')}.\n"
+    yield f"Fix: {_plain(fix)}.\n"
 
 
-def _heading(failure: Failure) -> str:
-    """The message in one line; the whole message follows where it is longer."""
-    line = " ".join(failure.example.split())
-    return line if len(line) <= 240 else f"{line[:240].rsplit(' ', 1)[0]} …"
-
-
-def _code(text: str) -> str:
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def _filled(text: str, failure: Failure) -> str:
-    """Put the names of the example into the placeholders."""
-    found = failure.pattern.search(failure.example)
-    names = {**unknown_values(), **(found.groupdict() if found else {})}
-    return _plain(re.sub(r"\{(\w+)\}", lambda name: names.get(name[1]) or name[0], text))
-
-
-def _linked(text: str) -> str:
-    return re.sub(r"https?://[^\s,;)]+", r"<\g<0>>", _plain(text))
+def _wrapped(message: str) -> list[str]:
+    """Return the beginning of a message in the width of a page."""
+    line = " ".join(message.split())
+    if len(line) > LONGEST:
+        line = f"{line[:LONGEST].rsplit(' ', 1)[0]} ..."
+    return textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _plain(text: str) -> str:

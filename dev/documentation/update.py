@@ -16,7 +16,11 @@ MARK = "[[[cog"
 
 def pages_with_commands() -> list[Path]:
     """Return the pages of which ``cog`` writes a part."""
-    folders = [(PROJECT / "packages", "*/README.md"), (PROJECT / "docs", "**/*.md")]
+    folders = [
+        (PROJECT / "packages", "*/README.md"),
+        (PROJECT / "docs", "**/*.md"),
+        (PROJECT / "dev" / "project", "*.md"),
+    ]
     pages = [
         PROJECT / "README.md",
         *(page for folder, names in folders for page in sorted(folder.glob(names))),

@@ -1,4 +1,4 @@
-"""``docs/reference/coverage.md`` has a row for every property of the L1 classes that constructs create."""
+"""``dev/project/coverage.md`` has a row for every property of the L1 classes that constructs create."""
 
 from __future__ import annotations
 

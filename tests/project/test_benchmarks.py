@@ -200,9 +200,10 @@ def test_the_page_has_the_present_docstrings(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(page, "OUTPUT", written)
     page.write_page({})
     before, after = (
-        file.read_text().partition("\n## ")[2] for file in (PROJECT / "docs" / "benchmarks.md", written)
+        file.read_text().partition("\n## ")[2]
+        for file in (PROJECT / "dev" / "project" / "benchmarks.md", written)
     )
-    assert before == after, "docs/benchmarks.md: an old docstring; run `make bench NAMES=simulation`"
+    assert before == after, "dev/project/benchmarks.md: an old docstring; run `make bench NAMES=simulation`"
 
 
 def test_a_measured_part_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +217,6 @@ def test_a_measured_part_replaces_the_one_before(tmp_path: Path, monkeypatch: py
     page.write_page({"codec": section})
     assert failed == ""
     assert "| decoding strings, times as fast as JSON | at least 1.0, missed | 0.5 |" in written.read_text()
-    assert written.read_text().count("\n## ") == (PROJECT / "docs" / "benchmarks.md").read_text().count(
-        "\n## "
-    )
+    assert written.read_text().count("\n## ") == (
+        PROJECT / "dev" / "project" / "benchmarks.md"
+    ).read_text().count("\n## ")

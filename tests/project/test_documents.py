@@ -36,6 +36,7 @@ DOCUMENTS = [
     PROJECT / "README.md",
     *sorted((PROJECT / "packages").glob("*/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
+    *sorted((PROJECT / "dev" / "project").glob("*.md")),
 ]
 FENCE = re.compile(r'(?P<kind>python|py)(?: title="(?P<title>[\w./]+)")?(?: hl_lines="[\d -]+")?')
 #: Finds the pages with such a block for the names of the tests, without parsing all pages.

@@ -1,4 +1,4 @@
-"""``docs/reference/features.md``: every row has a status, and evidence that exists."""
+"""The capabilities of the comparison: every row has a status, and evidence that exists."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from documentation.comparison import features
 
 import constructs_triton
 
 PROJECT = Path(__file__).resolve().parents[2]
-ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<capability>.+?) \| (?P<status>[a-z ]+) \| (?P<evidence>.*) \|$")
-TEST = re.compile(r"`((?:packages/\w+/)?tests/[^`]+)`")
-ROWS = [
-    found.groupdict()
-    for line in (PROJECT / "docs/reference/features.md").read_text().splitlines()
-    if (found := ROW.match(line))
-]
+ROWS = [*features().values()]
 WITH_TESTS, WITH_REASON = {"yes", "partly"}, {"declined", "not yet", "not meaningful"}
 
 
@@ -42,17 +37,16 @@ def test_every_capability_has_a_row() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=[row["number"] for row in ROWS])
 def test_row_has_evidence_or_a_reason(row: dict[str, str]) -> None:
     """A supported capability names tests that exist, or says so in part; any other row has a reason."""
-    references = TEST.findall(row["evidence"])
+    references = row["tests"].split()
     assert [each for each in references if not _exists(each)] == []
     assert row["status"] in WITH_TESTS | WITH_REASON
-    reason = TEST.sub("", row["evidence"]).strip(" ,;")
     assert references or row["status"] != "yes"
-    assert reason or row["status"] not in WITH_REASON | {"partly"}
+    assert row["limits"] or row["status"] not in WITH_REASON | {"partly"}
 
 
 def test_public_names_of_the_page_exist() -> None:
     """A class that the page names is public, and has the method that the page names."""
-    names = {name for row in ROWS for name in re.findall(r"`([A-Z]\w+(?:\.\w+)?)`", row["evidence"])}
+    names = {name for row in ROWS for name in re.findall(r"`([A-Z]\w+(?:\.\w+)?)`", row["limits"])}
     public = {name for name in names if hasattr(constructs_triton, name.partition(".")[0])}
     for name in public:
         owner, _, attribute = name.partition(".")

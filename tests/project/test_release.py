@@ -175,10 +175,10 @@ def test_earlier_release_must_be_recorded(tmp_path: Path) -> None:
 
 
 def test_release_must_be_compared_with_the_one_before(tmp_path: Path) -> None:
-    """Its figures are in docs/benchmarks.md; a development version and the first release need none."""
+    """Its figures are in dev/project/benchmarks.md; a development version and the first release need none."""
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
-    page = tmp_path / "docs" / "benchmarks.md"
-    page.parent.mkdir()
+    page = tmp_path / "dev" / "project" / "benchmarks.md"
+    page.parent.mkdir(parents=True)
     page.write_text("## check\n")
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
         subprocess.run([*git, *words], check=True)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from members import members_of
 
 PROJECT = Path(__file__).resolve().parents[2]

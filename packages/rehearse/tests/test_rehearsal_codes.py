@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_endpoint import shared
 from small_assembly import rehearsal
 
-from cdk_rehearse.updates.codes import CODES, REFUSALS
+from cdk_rehearse.updates.codes import CODES, REFUSALS, entries
 from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_core.findings import Severity
 
@@ -20,11 +20,19 @@ def test_page_has_each_code_and_each_refusal_with_its_basis() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
     lines = page.splitlines()
     assert [line for line in lines if line.startswith("| `")] == [
-        f"| `{code}` | {each.meaning} | {each.severity} | {each.basis}: {each.source} |"
-        for code, each in CODES.items()
+        f"| `{code}` | {each.meaning} | {each.severity} | {each.basis} |" for code, each in CODES.items()
     ]
     for each in REFUSALS:
-        assert f"| {each.meaning} | {each.basis}: {each.source} |" in lines
+        assert f"| {each.meaning} | {each.basis} |" in lines
+
+
+def test_explain_has_the_source_of_each_code_and_refusal() -> None:
+    """What the page leaves out is what ``explain`` prints."""
+    known = dict(entries())
+    assert [code for code, each in CODES.items() if each.source not in known[code]["basis"]] == []
+    assert [
+        each.meaning for each in REFUSALS if each.source not in known["rehearse-update-fails"]["reasons"]
+    ] == []
 
 
 def test_an_inferred_rule_is_a_warning() -> None:

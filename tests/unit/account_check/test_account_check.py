@@ -37,7 +37,7 @@ def destroyed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_documentation_has_every_question() -> None:
     """The table of the page has a row with question, command and room for the answer."""
-    page = (PROJECT / "docs" / "reference" / "not_settled.md").read_text()
+    page = (PROJECT / "dev" / "project" / "not_settled.md").read_text()
     for each in QUESTIONS:
         assert f"| {each.text} | `make account-check QUESTION={each.number}` |" in page
 

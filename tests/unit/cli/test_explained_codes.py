@@ -7,9 +7,11 @@ import re
 
 import pytest
 
+from cdk_rehearse.cli import main as rehearse
 from cdk_rehearse.updates.codes import CODES
 from constructs_triton.cli import main
 from constructs_triton_core.facts.failures import known_failures
+from triton_model_check.cli import main as check
 from triton_model_check.facts.compatibility import RULES
 
 
@@ -23,3 +25,18 @@ def test_every_code_is_explained(code: str, capsys: pytest.CaptureFixture[str]) 
     assert len(found) == (2 if code == "backend-unknown" else 1)
     assert all(each["code"] == code and each["title"] and each["fix"] for each in found)
     assert not re.search(r"\{\w", found[-1]["title"] + found[-1]["fix"])
+
+
+@pytest.mark.parametrize("code", ["text-enum", "rehearse-leftover", "ping-health-check"])
+def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``explain`` of the checker, of the rehearsal and of the constructs print the same."""
+    printed = [(program(["explain", code]), capsys.readouterr().out) for program in (main, check, rehearse)]
+    assert printed[0][0] == 0
+    assert printed[0][1].startswith(f"{code}: ")
+    assert len({*printed}) == 1
+
+
+def test_unknown_code_asks_for_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt code of a rehearsal is an error with a question, in the program of the rehearsal too."""
+    assert rehearse(["explain", "rehearse-leftovers"]) == 2
+    assert 'did you mean "rehearse-leftover"?' in capsys.readouterr().err

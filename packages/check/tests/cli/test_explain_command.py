@@ -1,4 +1,4 @@
-"""``triton-model-check explain``, and what constructs-triton adds to it."""
+"""``triton-model-check explain``: the codes of checks, with the examples of the documentation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from triton_model_check.model_config.checks import RULES
 
 @pytest.mark.parametrize("code", RULES)
 def test_every_check_is_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it says, how serious it is, its source and how to fix what it finds; none is empty."""
+    """What it says, how serious it is, its source, an example and how to fix it; none is empty."""
     assert main(["explain", code, "--json"]) == 0
-    (entry,) = json.loads(capsys.readouterr().out)["codes"]
+    entry, *_ = json.loads(capsys.readouterr().out)["codes"]
     assert entry["code"] == code
-    assert all(entry[name] for name in ("title", "severity", "source", "fix"))
+    assert all(entry[name] for name in ("title", "severity", "source", "example", "change", "fix"))
+    assert f"[{code}]" in entry["example"]
 
 
 def test_group_lists_its_codes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,4 +34,4 @@ def test_group_lists_its_codes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, because nothing was explained."""
     assert main(["explain", "text-enm"]) == 2
-    assert 'got "text-enm"; the nearest are "text-enum"' in capsys.readouterr().err
+    assert 'got "text-enm"; did you mean "text-enum"?' in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,7 +126,7 @@ def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) 
 
 
 def test_documentation_is_up_to_date() -> None:
-    """``docs/reference/checks.md`` and its pages are what the generator writes today."""
+    """The pages of the checks, and the examples of ``explain``, are what the generator writes today."""
     path = PROJECT / "dev" / "generate_checks_doc.py"
     spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
     assert spec is not None
@@ -136,6 +137,7 @@ def test_documentation_is_up_to_date() -> None:
     files = [reference / "checks.md", *(reference / "checks").iterdir()]
     written = {file.relative_to(reference).as_posix(): file.read_text(encoding="utf-8") for file in files}
     assert written == generator.render(), "run python dev/generate_checks_doc.py"
+    assert json.loads(generator.DATA.read_text(encoding="utf-8")) == generator.examples()
 
 
 # --- Python models ----------------------------------------------------------------------------------------

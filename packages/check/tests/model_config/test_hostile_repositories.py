@@ -9,10 +9,10 @@ from check_examples import write
 from cpu_limit import cpu_limit
 
 from constructs_triton_core.findings import Finding
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.python_source import is_over_budget
 from triton_model_check.model_config.report import Report
 from triton_model_check.model_repository import ModelRepository
+from triton_model_check.untrusted.budget import count_elements
 
 PYTHON = 'backend: "python"\n'
 TENSORS = (

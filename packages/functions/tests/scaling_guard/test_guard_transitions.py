@@ -18,7 +18,7 @@ from constructs_triton_functions.scaling_guard.transitions import ACTIONS, Actio
 
 __all__ = ["account"]
 
-GUIDE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "scaling_guard.md"
+GUIDE = Path(__file__).resolve().parents[4] / "dev" / "project" / "scaling_guard.md"
 RESOURCES = {"sweeper": SWEEPER_TYPE, "gate": GATE_TYPE}
 RECORDS = {"own": (True,), "other or none": (False,), "any": (True, False)}
 Transition = tuple[str, str, str]

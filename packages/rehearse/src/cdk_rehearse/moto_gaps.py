@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
@@ -30,14 +31,7 @@ from .permissions.execution_role import ExecutionRoleCheck
 from .replacement import replaced, wrapped
 
 _MANAGED_POLICIES: dict[tuple[str, str], list[ManagedPolicy]] = {}
-_KEPT_MODEL_MEMBERS = ("EnableNetworkIsolation", "InferenceExecutionConfig")
-_KEPT_CONFIG_MEMBERS = (
-    "ExplainerConfig",
-    "ShadowProductionVariants",
-    "VpcConfig",
-    "EnableNetworkIsolation",
-    "ExecutionRoleArn",
-)
+_KEPT = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def patches(check: ExecutionRoleCheck) -> list[Any]:
@@ -75,7 +69,7 @@ def _create_model(check: ExecutionRoleCheck, original: Callable[[Any], Any], res
     with refusing():
         check.expect_model_data(wanted)
     answer = original(response)
-    _keep(response.sagemaker_backend._models[wanted["ModelName"]], wanted, _KEPT_MODEL_MEMBERS)
+    _keep(response.sagemaker_backend._models[wanted["ModelName"]], wanted, _KEPT["CreateModel"])
     return answer
 
 
@@ -85,7 +79,7 @@ def _create_endpoint_config(original: Callable[[Any], Any], response: Any) -> An
     check_pools(wanted["ProductionVariants"])
     answer = original(response)
     created = response.sagemaker_backend.endpoint_configs[wanted["EndpointConfigName"]]
-    _keep(created, wanted, _KEPT_CONFIG_MEMBERS)
+    _keep(created, wanted, _KEPT["CreateEndpointConfig"])
     return answer
 
 

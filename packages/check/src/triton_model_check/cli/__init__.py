@@ -15,7 +15,7 @@ PROGRAM = Program(
     {
         "Models": {
             "check": Command(f"{__name__}.check", "find the errors in a model repository"),
-            "explain": Command(f"{__name__}.explain", "explain the code of a finding"),
+            "explain": Command("constructs_triton_core.program.explain", "explain the code of a finding"),
             "model": Command(
                 f"{__name__}.model.command", "create a model's folder from a model file, such as model.onnx"
             ),

@@ -34,15 +34,7 @@ BACKEND_OF_OTHER_NAME = {**_BACKEND_OF_PLATFORM, "onnx": "onnxruntime", "onnxrt"
 """The backends by names that are often written in their place. No image of NVIDIA has such a backend."""
 
 # In the order in which the core looks at the first version directory.
-_BACKEND_OF_FILE = {
-    "model.savedmodel": "tensorflow",
-    "model.graphdef": "tensorflow",
-    "model.plan": "tensorrt",
-    "model.onnx": "onnxruntime",
-    "model.xml": "openvino",
-    "model.pt": "pytorch",
-    "model.py": "python",
-}
+_BACKEND_OF_FILE: dict[str, str] = load("names")["backend_of_file"]
 MODEL_FILES = tuple(_BACKEND_OF_FILE)
 """The names by which Triton infers the backend of a model."""
 

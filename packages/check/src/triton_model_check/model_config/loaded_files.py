@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check import model_files
 from triton_model_check.model_config.backends import Backend
 from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile, ModelFormat
+from triton_model_check.untrusted.budget import count_elements
 from triton_model_check.untrusted.elsewhere import note_path
 
 __all__ = ["describe_file", "file_to_load"]

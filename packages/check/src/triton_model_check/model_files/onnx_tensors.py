@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader, signed
+from triton_model_check.untrusted.budget import count_elements
 
 _EXTERNAL = 1
 #: Bytes of an element of each ``TensorProto.DataType`` that has whole bytes.

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from constructs_triton_core.untrusted.budget import Budget, OverBudgetError
+from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.untrusted.budget import Budget
 
 __all__ = ["Field", "MessageFile", "MessageReader", "WireError", "signed"]
 

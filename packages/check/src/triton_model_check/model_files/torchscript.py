@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from constructs_triton_core.untrusted.budget import OverBudgetError
+from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelTensor
 from triton_model_check.model_files.wrong_content import PICKLE, ZIP, recognize
 
@@ -35,17 +36,7 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _READ_PICKLE_BYTES = 1 << 16
 _FORWARD = "\n  def forward(self: "
 _END_OF_SELF, _NAME = re.compile(r"[,)\n]"), re.compile(r"\w+")
-_STORAGES = {
-    "FloatStorage": "TYPE_FP32",
-    "DoubleStorage": "TYPE_FP64",
-    "HalfStorage": "TYPE_FP16",
-    "LongStorage": "TYPE_INT64",
-    "IntStorage": "TYPE_INT32",
-    "ShortStorage": "TYPE_INT16",
-    "CharStorage": "TYPE_INT8",
-    "ByteStorage": "TYPE_UINT8",
-    "BoolStorage": "TYPE_BOOL",
-}
+_STORAGES = load("names")["torch_storages"]
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")
 _UNREADABLE = (
     OSError,

@@ -19,8 +19,9 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import igzip, isal_zlib
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
-from constructs_triton_core.untrusted.budget import OverBudgetError, UnpackBudget
+from constructs_triton_core.untrusted.budget import OverBudgetError
 from constructs_triton_core.untrusted.regular_files import open_regular
+from triton_model_check.untrusted.budget import UnpackBudget
 from triton_model_check.untrusted.limits import UNPACK_BYTES_VARIABLE
 
 __all__ = ["ArchiveMember", "UnpackLimits", "read_members"]

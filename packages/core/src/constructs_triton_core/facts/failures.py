@@ -58,6 +58,13 @@ class Failure:
     evidence: str
     is_refusal: bool = False
 
+    def filled(self, values: Mapping[str, str] | None = None) -> tuple[list[str], str]:
+        """Return the causes and the fix with the values of a message (default: those of the example)."""
+        found = self.pattern.search(self.example) if values is None else None
+        names = {**dict.fromkeys(self.pattern.groupindex, "unknown"), **unknown_values(), **(values or {})}
+        names |= {name: value for name, value in (found.groupdict() if found else {}).items() if value}
+        return [text.format(**names) for text in self.causes], self.fix.format(**names)
+
 
 @cache
 def known_failures() -> tuple[Failure, ...]:

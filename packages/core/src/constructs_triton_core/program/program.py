@@ -83,10 +83,6 @@ class Program(NamedTuple):
         """All commands by name."""
         return {name: command for group in self.groups.values() for name, command in group.items()}
 
-    @property
-    def _has_one_command(self) -> bool:
-        return [self.default] == [*self.commands]
-
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run one command and return its exit code: see ``constructs_triton_core.program.exit_codes``."""
         words = self._with_command(sys.argv[1:] if argv is None else argv)
@@ -101,8 +97,8 @@ class Program(NamedTuple):
                 _close_output()
 
     def _with_command(self, words: Sequence[str]) -> list[str]:
-        if self._has_one_command:
-            return [*words] if words[:1] == ["--version"] else [self.default, *words]
+        if not self.description and words[:1] not in (["--version"], *([name] for name in self.commands)):
+            return [self.default, *words]
         both = " ".join(words[:2])  # such as "cost prices"; other words after "cost" are those of "cost"
         if both in self.commands:
             return [both, *words[2:]]
@@ -193,7 +189,8 @@ class Program(NamedTuple):
             dest="command", required=True, metavar="COMMAND", prog=self.name, help=commands_help
         )
         for name in self._named(words):
-            command, prog = self.commands[name], self.name if self._has_one_command else f"{self.name} {name}"
+            is_program = name == self.default and not self.description
+            command, prog = self.commands[name], self.name if is_program else f"{self.name} {name}"
             subparser = commands.add_parser(name, help=command.summary, prog=prog)
             if name in words:
                 self._declare(command, subparser)

@@ -3,7 +3,7 @@
 CloudFormation rolls back a custom resource in one of two ways: it sends an Update with the old properties,
 or, when the physical id changed, no Update at all. A request may also arrive twice, or late. The table lists
 all requests on which the guard acts. Every other request is answered without doing anything. The diagram in
-``docs/reference/scaling_guard.md`` shows the same rules.
+``dev/project/scaling_guard.md`` shows the same rules.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ def add_arguments(
     """Declare the arguments; the texts are what it shows, what it needs, and the help of ``--fleet``."""
     parser.description = (
         "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
-        f"{shown}. Nothing is changed in AWS. {extra}Exit code 1 if the update has an error, 2 if OLD or NEW "
-        "cannot be read or OLD cannot be deployed."
+        f"{shown}. Nothing is changed in AWS. {extra}The command `explain CODE` explains the code of a "
+        "problem. Exit code 1 if the update has an error, 2 if OLD or NEW cannot be read or OLD cannot be "
+        "deployed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")

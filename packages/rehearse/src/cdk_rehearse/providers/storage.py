@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import NotSimulatedError
@@ -57,16 +59,7 @@ def _acl(value: str) -> dict[str, Any]:
 
 
 #: Property, the operation that sets it, the operation that removes it.
-_SETTINGS: Mapping[str, tuple[str, str | None]] = {
-    "OwnershipControls": ("PutBucketOwnershipControls", "DeleteBucketOwnershipControls"),
-    "PublicAccessBlockConfiguration": ("PutPublicAccessBlock", "DeletePublicAccessBlock"),
-    "VersioningConfiguration": ("PutBucketVersioning", None),
-    "BucketEncryption": ("PutBucketEncryption", "DeleteBucketEncryption"),
-    "AccessControl": ("PutBucketAcl", None),
-    "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", "DeleteBucketLifecycle"),
-    "LoggingConfiguration": ("PutBucketLogging", None),
-    "Tags": ("PutBucketTagging", "DeleteBucketTagging"),
-}
+_SETTINGS = json.loads(Path(__file__).with_name("bucket_settings.json").read_text())
 #: The members for a property; for the others they are the property itself.
 _MEMBERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "BucketEncryption": _encryption,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -40,6 +41,17 @@ CODES = {
 """Each code of a problem."""
 REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
 """The refusals of this simulation. Others are those of moto and of CloudFormation's resource schemas."""
+PAID_BY_HOUR: tuple[str, ...] = tuple(_FACTS["paid by hour"])
+"""Types of resources that cost money without being used."""
+
+
+def entries() -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each code with what the command ``explain`` prints for it."""
+    for code, each in CODES.items():
+        basis, fix = f"{each.basis}: {each.source}", each.fix or "the problem says what to change"
+        facts = {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
+        reasons = REFUSALS if code == "rehearse-update-fails" else ()
+        yield code, facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)}
 
 
 def refusal_of(reason: str) -> Code:

@@ -10,20 +10,14 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.findings import Finding, Severity
 
 from .analysis import CHANGES, RESTORE, Sequence, since
-from .codes import CODES, refusal_of
+from .codes import CODES, PAID_BY_HOUR, refusal_of
 from .data_problems import data_problems
 from .replaced_data import replaced_data_problems
 from .report import GENERATED
 from .trial import Outcome
 
 _COLLISION = re.compile(r"already (exist|export|own)|custom-named resource", re.I)
-_PAID_BY_HOUR = (
-    "AWS::SageMaker::Endpoint",
-    "AWS::SageMaker::InferenceComponent",
-    "AWS::EC2::NatGateway",
-    "AWS::EC2::VPCEndpoint",
-)
-_PAID = (*_PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
+_PAID = (*PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
@@ -41,7 +35,7 @@ def update_problems(sequence: Sequence, *, is_deletion: bool, fleets: Container[
     yield from _shrinking(sequence, fleets)
     yield from late_log_problems(outcome)
     if outcome.is_complete:
-        paid = _PAID if is_deletion else _PAID_BY_HOUR
+        paid = _PAID if is_deletion else PAID_BY_HOUR
         yield from leftover_problems(f"after the {'deletion' if is_deletion else 'update'}", outcome, paid)
         if not is_deletion:
             yield from _stopping(sequence)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from constructs_triton_core.facts.failures import Failure, Rank, known_failures, unknown_values
+from constructs_triton_core.facts.failures import Failure, Rank, known_failures
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
 from triton_model_check.facts.images import image_version
 
@@ -135,14 +135,12 @@ def _applies(failure: Failure, line: str, is_log: bool) -> bool:
 
 def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Message) -> Diagnosis:
     named = {name: _short(value) for name, value in groups.items() if value}
-    values = {**dict.fromkeys(groups, "unknown"), **unknown_values(), **_image_values(message.triton_version)}
-    values |= named
-    cause, *others = (text.format(**values) for text in failure.causes)
+    (cause, *others), fix = failure.filled(_image_values(message.triton_version) | named)
     return Diagnosis(
         id=failure.id,
         cause=cause,
         other_causes=tuple(others),
-        fix=failure.fix.format(**values),
+        fix=fix,
         keywords=failure.keywords,
         line=message.shown or message.text.partition("\n")[0].strip(),
         source=message.source,

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton_core.datatypes import by_data_type
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.checks.packing.files import pointer_path
 from triton_model_check.model_config.fixing.steps import put, remove, string, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule
 from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.untrusted.budget import count_elements
 
 _LENGTH_BYTES = 4
 _SOURCE = "triton core SequenceBatchScheduler"

@@ -9,7 +9,6 @@ from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.facts.images import (
     first_published,
     image_of_backend,
@@ -26,6 +25,7 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_config.target import SAGEMAKER
+from triton_model_check.untrusted.budget import count_elements
 
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from constructs_triton_core.untrusted.budget import count_elements
 from triton_model_check.model_config.fixing.steps import put, remove, safe, unsafe
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, reported, rule, warning
+from triton_model_check.untrusted.budget import count_elements
 
 _SHAPE = "triton core ValidateIOShape"
 _OBSERVED = "observed with triton server 2.51"

@@ -19,7 +19,13 @@ from constructs_triton_tools.cli.options import (
     read_each,
     show,
 )
-from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+from constructs_triton_tools.operations.diagnosis import (
+    Diagnosis,
+    Message,
+    diagnose_log,
+    format_diagnoses,
+    recognize,
+)
 from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
 
 if TYPE_CHECKING:
@@ -33,19 +39,27 @@ _NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, or in the log of "
-        "any Triton container. Prints the cause, the line that it was concluded from, the fix, and other "
-        "causes by likelihood. Exit code 1 if something is wrong."
+        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, in the log of any "
+        "Triton container, or of one message. Prints the cause, the line that it was concluded from, the fix "
+        "and other causes by likelihood. Exit code 1 if something is wrong."
     )
     add_aws_arguments(parser, has_stack=True)
     parser.add_argument("--log-file", metavar="FILE", help="read only this log, - for standard input")
+    parser.add_argument(
+        "--message", metavar="TEXT", help="explain only this message; exit code 1 if it is not known"
+    )
     add_common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Diagnose and print; return 1 if something is wrong, else 0."""
+    """Diagnose and print; return 1 if something is wrong, else 0. A known message is a success."""
     if arguments.log_file is not None:
-        return _diagnose_file(arguments)
+        _check_alone(arguments, "--log-file")
+        found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
+        return EXIT_WRONG if _show_found(arguments, found) else EXIT_SUCCESS
+    if arguments.message is not None:
+        _check_alone(arguments, "--message")
+        return EXIT_SUCCESS if _show_found(arguments, _in_message(arguments.message)) else EXIT_WRONG
     from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, diagnose_stack
 
     session = open_session(arguments)
@@ -106,13 +120,29 @@ def _text(result: EndpointDiagnosis) -> str:
     return "\n".join(lines)
 
 
-def _diagnose_file(arguments: argparse.Namespace) -> int:
-    if arguments.endpoint is not None or arguments.stack is not None:
-        raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
-    found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
+def _check_alone(arguments: argparse.Namespace, option: str) -> None:
+    names = {"ENDPOINT": "endpoint", "--stack": "stack", "--message": "message", "--log-file": "log_file"}
+    for name, attribute in names.items():
+        if name != option and getattr(arguments, attribute) is not None:
+            raise InvalidValueError(f"{option}: cannot be combined with {name}; remove one of them")
+
+
+def _in_message(text: str) -> list[Diagnosis]:
+    """Return what a pasted message says; a terminal or a page may have broken its lines."""
+    source = "the message"
+    whole, lines = (
+        recognize(Message(" ".join(text.split()), source)),
+        diagnose_log(text, source, is_log=False),
+    )
+    if whole is None or (lines and lines[0].rank < whole.rank):
+        return lines
+    return [whole, *(each for each in lines if each.id != whole.id)]
+
+
+def _show_found(arguments: argparse.Namespace, found: list[Diagnosis]) -> list[Diagnosis]:
     lines = format_diagnoses(found).split("\n") if found else ["no known failure found"]
     show(arguments, {"diagnoses": [each.to_dict() for each in found]}, *lines)
-    return EXIT_WRONG if found else EXIT_SUCCESS
+    return found
 
 
 def _read(name: str) -> str:

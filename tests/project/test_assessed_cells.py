@@ -1,8 +1,8 @@
-"""The comparison with other libraries: each cell was judged under the row's published name.
+"""The comparison with other libraries: each cell was assessed under the row's published name.
 
-``judged.csv`` is the study of the other libraries: for each row the name under which it was judged, the words
+``assessed.csv`` is the study of the other libraries: for each row the name under which it was assessed, the words
 of the study, the day, the basis, and for each library a verdict that begins with a mark. ``peers.csv`` and
-the table of features are what is published. Who changes the name of a row judges its cells again.
+the table of features are what is published. Who changes the name of a row assesses its cells again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-JUDGED = {row["number"]: row for row in _read(FOLDER / "judged.csv")}
+ASSESSED = {row["number"]: row for row in _read(FOLDER / "assessed.csv")}
 
 
 def _verdict(number: str, cell: str) -> str:
@@ -36,25 +36,27 @@ def _verdict(number: str, cell: str) -> str:
     return MARKS[cell.partition(" ")[0]]
 
 
-def test_each_cell_was_judged_under_the_published_name() -> None:
-    """The name of each row is the one under which it was judged, and each cell has the verdict of then."""
+def test_each_cell_was_assessed_under_the_published_name() -> None:
+    """The name of each row is the one under which it was assessed, and each cell has the verdict of then."""
     published = {number: (name, *cells) for number, name, _, *cells in compared()}
     expected = {
         number: (row["name"], *(_verdict(number, row[library]) for library in PEERS))
-        for number, row in JUDGED.items()
+        for number, row in ASSESSED.items()
     }
     differing = {
         number: (published.get(number), expected.get(number))
         for number in published.keys() | expected.keys()
         if published.get(number) != expected.get(number)
     }
-    assert differing == {}, "judge these cells again under the new name, then write judged.csv and peers.csv"
+    assert differing == {}, (
+        "assess these cells again under the new name, then write assessed.csv and peers.csv"
+    )
 
 
-def test_each_judgement_has_its_words_day_and_basis() -> None:
+def test_each_assessment_has_its_words_day_and_basis() -> None:
     """A row whose name differs from the study's says why the verdict still holds, and when it was given."""
-    for row in JUDGED.values():
-        assert date(2026, 11, 20) <= date.fromisoformat(row["judged"])
+    for row in ASSESSED.values():
+        assert date(2026, 11, 20) <= date.fromisoformat(row["assessed"])
         assert row["basis"]
         assert row["studied_as"] == row["name"] or row["basis"] != "the study's own name", row["number"]
 
@@ -64,4 +66,4 @@ def test_neighbours_name_rows_and_what_was_read() -> None:
     for row in _read(FOLDER / "neighbours.csv"):
         assert row["url"].startswith("https://")
         assert row["basis"].startswith("read, not run: ")
-        assert set(row["rows"].split()) <= JUDGED.keys()
+        assert set(row["rows"].split()) <= ASSESSED.keys()
