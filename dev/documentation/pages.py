@@ -125,7 +125,7 @@ def missing_in_nav(target: Path) -> list[str]:
     listed = menu()
     texts = {page.relative_to(target).as_posix(): page.read_text("utf-8") for page in target.rglob("*.md")}
     linked = {
-        os.path.normpath(f"{os.path.dirname(first)}/{link['path']}")
+        os.path.normpath(PurePosixPath(first).parent / link["path"])
         for first in FIRST_PAGES.values()
         for link in LINK.finditer(texts.get(first, ""))
     }

@@ -85,7 +85,7 @@ def test_descriptions_are_first_sentences(tmp_path: Path) -> None:
 
 
 def test_headings_of_generated_pages_count_as_text(tmp_path: Path) -> None:
-    """In the search, a generated section has the title of its page; a guide also has the text of its sections."""
+    """A generated section has the title of its page; a guide also has the text of its sections."""
     items = [
         {"location": "guides/cost.html", "title": "Cost", "text": "a", "path": []},
         {"location": "guides/cost.html#b", "title": "B", "text": "c", "path": []},
