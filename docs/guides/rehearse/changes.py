@@ -9,17 +9,10 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-CANDIDATE = (
-    '                TritonVariant(variant_name="candidate", '
-    "environment=TritonEnvironment(thread_count=4)),\n"
-)
 CHANGES = {
     "vision": ("", ""),
-    "image": ('dlc("25.04")', 'dlc("25.09")'),
     "instance_type": ('"ml.c6i.large"', '"ml.c6i.xlarge"'),
-    "key": ('kms.Key(self, "Key")', 'kms.Key(self, "NewKey")'),
     "renamed": ('            "Digits",', '            "Classifier",'),
-    "removed": (CANDIDATE, ""),
     "content": ("", ""),
 }
 
