@@ -8,7 +8,7 @@ from pathlib import Path
 
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?\n)---\n", re.DOTALL)
 _HIDDEN = re.compile(r"<!--.*?-->|^```.*?^```", re.DOTALL | re.MULTILINE)
-_SENTENCE = re.compile(r"^(?![#|`>\-<!\[ ]).+?\.(?=\s|$)", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r"^(?![#|`>\-<!\[ \n])(?:.|\n(?!\n))+?\.(?=\s|$)", re.MULTILINE)
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
@@ -26,8 +26,7 @@ def first_sentence(text: str) -> str:
     """Return the first sentence of a page in one line, with the words of its links, or nothing."""
     prose = _HIDDEN.sub("", _FRONT_MATTER.sub("", text))
     found = _SENTENCE.search(_LINK.sub(r"\1", prose))
-    sentence = " ".join(found[0].split()) if found else ""
-    return sentence if "\n\n" not in (found[0] if found else "") else ""
+    return " ".join(found[0].split()) if found else ""
 
 
 def _with_field(text: str, field: str) -> str:
