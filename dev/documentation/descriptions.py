@@ -8,7 +8,8 @@ from pathlib import Path
 
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?\n)---\n", re.DOTALL)
 _HIDDEN = re.compile(r"<!--.*?-->|^```.*?^```", re.DOTALL | re.MULTILINE)
-_SENTENCE = re.compile(r"^(?![#|`>\-<!\[ \n])(?:.|\n(?!\n))+?\.(?=\s|$)", re.MULTILINE)
+_PROSE = re.compile(r"(?![#|>\-<!\[{:=]|```|\d+\. |\s{4})\S")
+_SENTENCE = re.compile(r".+?[.?!:](?=\s|$)")
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
@@ -24,9 +25,12 @@ def describe(pages: Path) -> None:
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a page in one line, with the words of its links, or nothing."""
-    prose = _HIDDEN.sub("", _FRONT_MATTER.sub("", text))
-    found = _SENTENCE.search(_LINK.sub(r"\1", prose))
-    return " ".join(found[0].split()) if found else ""
+    text = _LINK.sub(r"\1", _HIDDEN.sub("", _FRONT_MATTER.sub("", text)))
+    for paragraph in re.split(r"\n\s*\n", text):
+        sentence = _SENTENCE.match(" ".join(paragraph.split()))
+        if sentence and _PROSE.match(paragraph.lstrip("\n")):
+            return f"{sentence[0].removesuffix(':')}." if sentence[0].endswith(":") else sentence[0]
+    return ""
 
 
 def _with_field(text: str, field: str) -> str:

@@ -38,7 +38,7 @@ def test_guides_are_short() -> None:
 
 
 def test_guides_do_not_list_options() -> None:
-    """Options of commands are in `--help` and in the reference of the commands, not in tables of guides of three rows."""
+    """Options of commands are in `--help` and in the reference of the commands, not in tables of guides."""
     rows = re.compile(r"(?:^\s*\| `--[\w-]+.*\n){3}", re.MULTILINE)
     assert [name for name in PAGES if name.startswith("guides/") and rows.search(PAGES[name])] == []
 
