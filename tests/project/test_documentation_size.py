@@ -80,7 +80,7 @@ def test_descriptions_are_first_sentences(tmp_path: Path) -> None:
     describe(tmp_path)
     describe(tmp_path)
     assert page.read_text().startswith('---\ntitle: T\ndescription: "Use a, see the b."\n---\n# A\n')
-    assert first_sentence("# Only a heading\n") == ""
+    assert first_sentence("# Only a heading\n\n[All](all.md)\n") == ""
 
 
 def test_headings_of_generated_pages_count_as_text(tmp_path: Path) -> None:
