@@ -48,6 +48,9 @@ config = sagemaker.CfnEndpointConfig(
     ],
 )
 sagemaker.CfnEndpoint(
-    stack, "Endpoint", endpoint_name="digits", endpoint_config_name=config.attr_endpoint_config_name
+    stack,
+    "Endpoint",
+    endpoint_name="digits",
+    endpoint_config_name=config.attr_endpoint_config_name,
 )
 app.synth()

@@ -1,15 +1,22 @@
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEndpoint
-from constructs_triton import TritonImage, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonImage,
+    TritonModelRepository,
+)
 
 
 class VisionStack(cdk.Stack):
     def __init__(self, scope: Construct, id: str, **kwargs) -> None:
         super().__init__(scope, id, **kwargs)
         models = TritonModelRepository(
-            self, "Models", source=ModelSource.from_directory("models")
+            self,
+            "Models",
+            source=ModelSource.from_directory("models"),
         )
         endpoint = TritonEndpoint(
             self,

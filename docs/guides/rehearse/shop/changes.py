@@ -21,7 +21,11 @@ def synthesize(name: str, code: str) -> None:
     """Run the code of an app and synthesize its stack."""
     names = {"__name__": name}
     exec(compile(code, f"{name}.py", "exec"), names)
-    app = cdk.App(outdir=f"{name}.out", context=CONTEXT, builtin_cloud_formation_validation=False)
+    app = cdk.App(
+        outdir=f"{name}.out",
+        context=CONTEXT,
+        builtin_cloud_formation_validation=False,
+    )
     names["ShopStack"](app, "Shop")
     app.synth()
 
