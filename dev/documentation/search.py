@@ -26,14 +26,16 @@ def weigh(site: Path) -> None:
 
 
 def _weighed(items: Sequence[Item]) -> Iterator[Item]:
-    titles = {item["location"]: item["title"] for item in items if "#" not in item["location"]}
+    titles: dict[str, str] = {
+        item["location"]: item["title"] for item in items if "#" not in item["location"]
+    }
     texts = _texts(items)
     for item in items:
         page, _, section = item["location"].partition("#")
         if not is_generated(page.replace(".html", ".md")):
             yield item if section else {**item, "text": texts[page]}
         elif section:
-            yield _lighter(item, titles.get(page, item["title"]))
+            yield _lighter(item, titles.get(page, ""))
         else:
             yield {**item, "path": menu_of(page.replace(".html", ".md")) or item["path"]}
 
