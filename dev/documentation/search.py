@@ -1,8 +1,9 @@
 """Weighs the search index of the built site, so that guides are found before generated texts.
 
-The search that Zensical ships returns sections that have all words, and puts a match in the title of a
-section before one in its menu entries, and both before one in its text. It knows no other weight. Zensical
-writes the index; this module changes which field a text is in, and adds no words.
+The search that Zensical ships returns sections that have all words. It puts a match in the title of a
+section before one in its menu entries, and both before one in its text, and knows no other weight. Zensical
+writes the index. This module makes the heading of a generated section a part of its text, under the title
+that the menu has, and gives the first result of a guide the text of all its sections. It adds no words.
 """
 
 from __future__ import annotations
@@ -32,19 +33,15 @@ def _weighed(items: Sequence[Item]) -> Iterator[Item]:
     texts = _texts(items)
     for item in items:
         page, _, section = item["location"].partition("#")
-        if not is_generated(page.replace(".html", ".md")):
+        source = page.replace(".html", ".md")
+        if not is_generated(source):
             yield item if section else {**item, "text": texts[page]}
-        elif section:
-            yield _lighter(item, titles.get(page, ""))
-        else:
-            yield {**item, "path": menu_of(page.replace(".html", ".md")) or item["path"]}
-
-
-def _lighter(item: Item, title: str) -> Item:
-    """A section of a generated page: its heading counts as text. The title is that of the page."""
-    page = item["location"].partition("#")[0].replace(".html", ".md")
-    text = f"<p>{item['title']}</p>{item['text']}"
-    return {**item, "title": title, "text": text, "path": menu_of(page) or item["path"]}
+            continue
+        lighter = {**item, "path": menu_of(source) or item["path"]}
+        if section:
+            lighter["title"] = (menu_of(source) or [titles.get(page, "")])[-1]
+            lighter["text"] = f"<p>{item['title']}</p>{item['text']}"
+        yield lighter
 
 
 def _texts(items: Sequence[Item]) -> Mapping[str, str]:

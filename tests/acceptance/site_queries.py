@@ -12,7 +12,7 @@ BY_STRANGERS: Mapping[str, tuple[str, ...]] = {
     "call endpoint from lambda": ("guides/callers",),
     "api gateway timeout": ("guides/callers",),
     "insufficient instance capacity": ("guides/no_capacity",),
-    "idle endpoints": ("guides/cost",),
+    "idle endpoints": ("guides/cost", "guides/operating"),
     "scale to zero": ("guides/components",),
     "time to first token": ("guides/measure",),
     "lora adapters": ("guides/adapters",),
@@ -20,7 +20,7 @@ BY_STRANGERS: Mapping[str, tuple[str, ...]] = {
     "another aws account": ("guides/accounts",),
     "sentence embeddings": ("guides/embeddings",),
     "batch transform": ("guides/batch",),
-    "stream tokens": ("guides/generating",),
+    "stream tokens": ("guides/generating", "guides/client"),
 }
 #: Fifteen queries of a review of this site.
 OF_A_REVIEW: Mapping[str, tuple[str, ...]] = {
