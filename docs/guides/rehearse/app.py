@@ -20,7 +20,7 @@ class VisionStack(cdk.Stack):
         )
         endpoint = TritonEndpoint(
             self,
-            "Digits",
+            "Ocr",
             model_repository=models,
             model="classifier",
             image=TritonImage.dlc("25.09"),

@@ -12,7 +12,6 @@ import aws_cdk as cdk
 CHANGES = {
     "vision": ("", ""),
     "instance_type": ('"ml.c6i.large"', '"ml.c6i.xlarge"'),
-    "renamed": ('            "Digits",', '            "Classifier",'),
     "content": ("", ""),
 }
 

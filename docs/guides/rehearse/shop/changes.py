@@ -11,7 +11,7 @@ import aws_cdk as cdk
 
 CHANGES = {
     "base": {},
-    "cdk": {'name="id"': 'name="customer"', '"Jobs")': '"Jobs", fifo=True)'},
+    "cdk": {'name="id"': 'name="sku"', '"Jobs")': '"Jobs", fifo=True)'},
 }
 CONTEXT = {"aws:cdk:enable-path-metadata": True}
 """What ``cdk synth`` passes to every app: resources have the paths of their constructs."""
