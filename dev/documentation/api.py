@@ -12,6 +12,7 @@ from typing import Any
 
 import constructs_triton
 from documentation.call_examples import example_of
+from documentation.definitions import definitions
 from documentation.docstrings import Docstring, read_docstring
 from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
 from documentation.returned_types import ReturnedType, returned_types
@@ -154,7 +155,7 @@ def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> It
 
 
 def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None) -> Iterator[str]:
-    """Yield the text, the table of parameters and the errors of a class, a function or a method."""
+    """Yield the text, the list of parameters and the errors of a class, a function or a method."""
     docstring = read_docstring(value, owner)
     yield f"{docstring.text}\n"
     rows, options = _own_rows(value, docstring, names)
@@ -163,7 +164,7 @@ def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None)
     if isinstance(value, enum.EnumType):
         names_of_values = [f"- `{each.name}`: `{each.value!r}`" for each in list[enum.Enum](value)]
         yield "\n".join(names_of_values) + "\n"
-    yield from _table(rows)
+    yield from definitions(rows)
     if docstring.errors:
         yield "\n".join(["Raises:\n", *(f"- `{error}`: {why}" for error, why in docstring.errors)]) + "\n"
 
@@ -191,7 +192,7 @@ def undocumented() -> Iterator[str]:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any, type | None]]:
-    """Yield what has a table: the class or the function, the classes inside it, and its methods."""
+    """Yield what has parameters: the class or the function, the classes inside it, and its methods."""
     if not (inspect.isclass(value) or inspect.isroutine(value)):
         return
     yield name, value, None
@@ -203,48 +204,20 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any, type | None]]:
                     yield f"{owner.__name__}.{each}", _bound(owner, each, member), owner
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a table; a column that would be empty is left out."""
-    columns = [("name", [f"`{row.name}`" for row in rows])]
-    columns += [("type", [" or ".join(f"`{part}`" for part in _alternatives(row.type)) for row in rows])]
-    columns += [("default", [_cell(row.default) for row in rows])]
-    columns += [("meaning", [_cell(row.meaning) for row in rows])]
-    shown = [(title, cells) for title, cells in columns if any(cells)]
-    if rows:
-        yield "| " + " | ".join(title for title, _ in shown) + " |\n" + "|---" * len(shown) + "|"
-        yield from ("| " + " | ".join(row) + " |" for row in zip(*(cells for _, cells in shown), strict=True))
-        yield ""
-
-
-def _alternatives(text: str) -> list[str]:
-    """Split a union outside brackets, because a bar would end the cell."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(character, 0)
-        if character == "|" and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += "or" if character == "|" else character
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def _members(name: str, value: type, *, with_abstract: bool = True) -> Iterator[str]:
     members = list(members_of(value, with_abstract=with_abstract))
     properties = [(each, member) for each, member in members if isinstance(member, property)]
     if properties:
-        yield "| attribute | type | meaning |\n|---|---|---|"
-        for each, member in properties:
-            returns = inspect.signature(member.fget).return_annotation if member.fget else ""
-            type_text = " or ".join(f"`{part}`" for part in _alternatives(type_of(returns)))
-            yield f"| `{each}` | {type_text} | {_cell(' '.join(read_docstring(member).text.split()))} |"
-        yield ""
+        yield "Attributes:\n"
+        yield from definitions([_attribute(each, member) for each, member in properties])
     for each, member in members:
         if not isinstance(member, property):
             yield from _method(name, each, value, member)
+
+
+def _attribute(name: str, member: property) -> Row:
+    returns = inspect.signature(member.fget).return_annotation if member.fget else ""
+    return Row(name, type_of(returns), "", " ".join(read_docstring(member).text.split()))
 
 
 def _method(owner: str, name: str, value: type, member: Any) -> Iterator[str]:

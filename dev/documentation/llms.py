@@ -5,7 +5,6 @@ The form is that of https://llmstxt.org: a heading, a quotation, and a list of l
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +12,13 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from documentation.descriptions import first_sentence
+
 #: What a reader needs before the pages: the packages, and the commands that answer most questions.
 SUMMARY = """\
 Python packages: `constructs-triton` (CDK constructs), `triton-model-check` (checks of model repositories),
 `constructs-triton-client` (client), `cdk-rehearse` (rehearsal of updates). `constructs-triton --help` lists
 the commands, `constructs-triton explain CODE` explains a finding, and most commands take `--json`."""
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_SENTENCE = re.compile(r"^(?![#|`>\-<!\[ ]).+?\.(?=\s|$)", re.MULTILINE)
-_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
 def write_llms(configuration: Path, pages: Path, site: Path) -> None:
@@ -47,9 +45,8 @@ def write_llms(configuration: Path, pages: Path, site: Path) -> None:
 def _lines(entry: Any, title: str, pages: Path) -> Iterator[str]:
     """Yield a line for each page below an entry of ``nav``."""
     if isinstance(entry, str):
-        page = _FRONT_MATTER.sub("", (pages / entry).read_text(encoding="utf-8"))
-        about = _SENTENCE.search(_LINK.sub(r"\1", page))
-        yield f"- [{title}]({entry})" + (f": {about[0]}" if about else "") + "\n"
+        about = first_sentence((pages / entry).read_text(encoding="utf-8"))
+        yield f"- [{title}]({entry})" + (f": {about}" if about else "") + "\n"
         return
     for child in entry:
         name, below = (title, child) if isinstance(child, str) else next(iter(child.items()))

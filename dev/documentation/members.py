@@ -15,11 +15,17 @@ from constructs_triton_core.facts.limits import TextLimit
 from documentation.docstrings import Docstring, Entry
 
 _REQUIRED = inspect.Parameter.empty
+#: Names of whole numbers. Shares, weights, times and percentages may have a fraction, and so may cores.
+_WHOLE = re.compile(
+    r"(?:^|_)(?:counts?|capacity|accelerator_devices|periods|executions|zone_imbalance|prefix_length|step_size)$"
+    r"|^(?:datapoints_to_alarm|min_adjustment_magnitude|concurrency_threshold)$"
+    r"|^max_concurrent_invocations_per_instance$"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One parameter in a table."""
+    """One parameter of a list."""
 
     name: str
     type: str
@@ -55,15 +61,20 @@ def signature_of(value: Any) -> inspect.Signature:
         return inspect.Signature()
 
 
-def type_of(annotation: Any) -> str:
-    """Write a type as users know it: without modules and without ``None``."""
+def type_of(annotation: Any, name: str = "") -> str:
+    """Write a type as the signature of a Python function has it, without modules.
+
+    JavaScript has one type of numbers, so jsii annotates counts with ``float``; a count is an ``int``.
+    """
     if annotation is _REQUIRED:
         return ""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     text = re.sub(r"ForwardRef\('([^']+)'.*?\)", r"\1", text)
     text = re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
-    text = re.sub(r"^Optional\[(.*)\]$", r"\1", text)
-    return text.removesuffix(" | None")
+    text = re.sub(r"^Optional\[(.*)\]$", r"\1 | None", text)
+    text = re.sub(r"^Union\[([^\[\]]*)\]$", lambda found: found[1].replace(", ", " | "), text)
+    text = re.sub(r"\bNoneType\b", "None", text)
+    return re.sub(r"\bfloat\b", "int", text) if _WHOLE.search(name) else text
 
 
 def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str, Any]]:
@@ -99,10 +110,10 @@ def _rows_of_keys(value: type, docstring: Docstring) -> Iterator[Row]:
     for name, entry in declared.items():
         default = "required" if entry.is_required else _declared_default(entry)
         meaning = f"{entry.sentence}{_limit(entry.limit)}"
-        yield Row(name, type_of(entry.annotation), default, meaning.replace("``", "`"))
+        yield Row(name, type_of(entry.annotation, name), default, meaning.replace("``", "`"))
     for name, annotation in hints.items() if not declared else ():
         described = docstring.entries.get(name, Entry("", ""))
-        yield Row(name, type_of(annotation), described.default, described.meaning)
+        yield Row(name, type_of(annotation, name), described.default, described.meaning)
 
 
 def _declared_default(declared: Any) -> str:
@@ -132,7 +143,7 @@ def _row(parameter: inspect.Parameter, docstring: Docstring) -> Row:
         # A dataclass hides the value of a default_factory; all of this package are empty containers.
         is_factory = repr(parameter.default) == "<factory>"
         default = "empty" if is_factory else f"`{_literal(parameter.default)}`"
-    return Row(parameter.name, type_of(parameter.annotation), default, entry.meaning)
+    return Row(parameter.name, type_of(parameter.annotation, parameter.name), default, entry.meaning)
 
 
 def _literal(value: object) -> str:

@@ -5,22 +5,54 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
 
 PROJECT = Path(__file__).parents[2]
 #: Files of the project that are pages of the site as well.
 PROJECT_FILES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 #: The list of public names in a checkout. The site has a page for each of its headings.
 API = "reference/api.md"
-#: How a page shows a file of the project to which another page links.
-LANGUAGES = {".py": "python", ".json": "json", ".pbtxt": "text", ".csv": "text", ".txt": "text"}
 SHOWN_BYTES = 50_000
-#: Pages that need no entry in the navigation.
+#: Folders whose pages need no entry in the menu: the first page of each, which has one, links to all of them.
+FIRST_PAGES: Mapping[str, str] = {
+    "reference/checks/": "reference/checks.md",
+    "reference/api/": "reference/api/index.md",
+    "troubleshooting/": "troubleshooting/index.md",
+    "packages/": "packages/index.md",
+}
+#: Folders whose pages the other pages link to where they need them.
 UNLISTED = ("examples/apps/", "source/")
 #: A link to what only contributors and maintainers read. The site shows its text, without a page for it.
 FOR_MAINTAINERS = re.compile(r"\[(?P<text>[^]]+)\]\((?:\.\./)*dev/project/[^)]*\)")
+#: What a person did not write as a page: texts of the code, outputs, and files of the project.
+GENERATED = (
+    "reference/api",
+    "reference/checks",
+    "reference/commands.md",
+    "reference/comparison.md",
+    "reference/limits.md",
+    "reference/rehearsal_problems.md",
+    "troubleshooting/",
+    "packages/index.md",
+    "project/",
+    *UNLISTED,
+)
+#: Guides that follow a task from its beginning to its end.
+JOURNEYS = (
+    "guides/adopt.md",
+    "guides/cost.md",
+    "guides/measure.md",
+    "guides/rehearse.md",
+    "guides/run_locally.md",
+)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+#: How a page shows a file of the project to which another page links.
 LANGUAGES = {
     ".py": "python",
     ".md": "markdown",
@@ -42,6 +74,7 @@ def collect(target: Path) -> None:
         page = target / page_of(readme.relative_to(PROJECT).as_posix())
         page.parent.mkdir(exist_ok=True)
         shutil.copy(readme, page)
+    (target / "packages" / "index.md").write_text(packages_page(), encoding="utf-8")
     for folder in example_folders():
         page = target / page_of(folder.relative_to(PROJECT).as_posix())
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -51,11 +84,60 @@ def collect(target: Path) -> None:
         _rewrite(page, target)
 
 
+def is_generated(page: str) -> bool:
+    """Return whether a page of the site, such as ``reference/commands.md``, is generated."""
+    return page.startswith(GENERATED)
+
+
+def hand_written() -> dict[str, str]:
+    """Return the text of each page of ``docs/`` that a person wrote, as readers see it: without comments."""
+    docs = PROJECT / "docs"
+    pages = {page.relative_to(docs).as_posix(): page for page in sorted(docs.rglob("*.md"))}
+    return {
+        name: COMMENT.sub("", page.read_text(encoding="utf-8"))
+        for name, page in pages.items()
+        if not is_generated(name)
+    }
+
+
+@cache
+def menu() -> dict[str, list[str]]:
+    """Return the pages of ``nav`` in mkdocs.yml, each with the titles that lead to it."""
+    return dict(_listed(yaml.safe_load((PROJECT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"], []))
+
+
+def _listed(entries: Any, titles: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    if isinstance(entries, str):
+        yield entries, [*titles]
+        return
+    for entry in entries:
+        [(title, below)] = entry.items()
+        yield from _listed(below, [*titles, title])
+
+
+def menu_of(page: str) -> list[str]:
+    """Return the titles of the menu that lead to a page, or to the first page of its folder."""
+    first = next((first for folder, first in FIRST_PAGES.items() if page.startswith(folder)), "")
+    listed = menu()
+    return listed.get(page) or listed.get(first, [])
+
+
 def missing_in_nav(target: Path) -> list[str]:
-    """Return the pages that ``nav`` in mkdocs.yml does not list; those of single examples need no entry."""
-    nav = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
-    pages = (page.relative_to(target).as_posix() for page in sorted(target.rglob("*.md")))
-    return [page for page in pages if f" {page}\n" not in nav and not page.startswith(UNLISTED)]
+    """Return the pages that neither ``nav`` in mkdocs.yml nor the first page of their folder links to."""
+    listed = menu()
+    texts = {page.relative_to(target).as_posix(): page.read_text("utf-8") for page in target.rglob("*.md")}
+    linked = {
+        os.path.normpath(PurePosixPath(first).parent / link["path"])
+        for first in FIRST_PAGES.values()
+        for link in LINK.finditer(texts.get(first, ""))
+    }
+    return [
+        page
+        for page in sorted(texts)
+        if page not in listed
+        and not page.startswith(UNLISTED)
+        and not (page in linked and page.startswith(tuple(FIRST_PAGES)))
+    ]
 
 
 def example_folders() -> list[Path]:
@@ -90,6 +172,15 @@ def source_page(path: str) -> str:
 def _listing(file: Path) -> str:
     code = file.read_text(encoding="utf-8")
     return f"## {file.relative_to(PROJECT)}\n\n```{LANGUAGES[file.suffix]}\n{code}\n```\n"
+
+
+def packages_page() -> str:
+    """Return a page with the first paragraph of each package."""
+    lines = ["# Packages\n"]
+    for readme in sorted((PROJECT / "packages").glob("*/README.md")):
+        title, about = readme.read_text(encoding="utf-8").split("\n\n")[:2]
+        lines.append(f"[{title.removeprefix('# ')}](../{readme.parent.name}/README.md)\n:   {about}\n")
+    return "\n".join(lines)
 
 
 def example_page(folder: Path) -> str:

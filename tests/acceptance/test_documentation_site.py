@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,16 +13,18 @@ import pytest
 from browser_page import browsing, needs_browser, opened_page, serious_findings
 from documentation.links import dead_links
 from playwright.sync_api import Browser
+from site_queries import BY_STRANGERS, QUERIES
 
 BUDGET_MINUTES = 5
 
 PROJECT = Path(__file__).resolve().parents[2]
+SITE = PROJECT / "build" / "site"
 #: A page of each kind.
 KINDS = (
     "index",
     "start/tutorial",
-    "guides/planning",
-    "concepts/updates",
+    "guides/measure",
+    "concepts/choosing",
     "reference/checks",
     "reference/checks/target",
     "reference/comparison",
@@ -43,7 +47,43 @@ def build() -> subprocess.CompletedProcess[str]:
 def test_site_builds_without_a_warning(build: subprocess.CompletedProcess[str]) -> None:
     """``make docs`` succeeds, and the search index contains the pages."""
     assert build.returncode == 0, build.stdout + build.stderr
-    assert "guides/scaling.html" in (PROJECT / "build" / "site" / "search.json").read_text()
+    assert "guides/cost.html" in (SITE / "search.json").read_text()
+
+
+@pytest.mark.usefixtures("build")
+def test_site_has_few_words() -> None:
+    """Without the API, a reader of the whole site reads 90,000 words at most, with code and tables."""
+    pages = (page for page in SITE.rglob("*.html") if page.parent.name != "api" and page.name != "404.html")
+    assert sum(_words(page.read_text(encoding="utf-8")) for page in pages) <= 90_000
+
+
+def _words(page: str) -> int:
+    article = page.partition("<article")[2].rpartition("</article>")[0]
+    return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", article, flags=re.DOTALL).split())
+
+
+@pytest.mark.usefixtures("build")
+def test_pages_have_descriptions_of_their_own() -> None:
+    """Pages with different texts have different descriptions, which search engines show."""
+    found = [
+        re.findall(r'<meta name="description" content="([^"]*)"', (SITE / f"{name}.html").read_text())
+        for name in KINDS
+    ]
+    assert len({"".join(each) for each in found}) == len(KINDS)
+
+
+@pytest.mark.usefixtures("build")
+def test_search_finds_the_page_among_the_first_three() -> None:
+    """The site's own search has the right page among its first three results for each of thirty queries."""
+    assert (len(BY_STRANGERS), len(QUERIES)) == (15, 30)
+    (worker,) = (SITE / "assets" / "javascripts" / "workers").glob("search.*.min.js")
+    command = ["node", Path(__file__).parent / "search_site.js", worker, SITE / "search.json"]
+    asked = subprocess.run(command, input=json.dumps([*QUERIES]), capture_output=True, text=True, check=True)
+    found = {
+        query: [place.partition(".html")[0] for place in places]
+        for query, places in json.loads(asked.stdout).items()
+    }
+    assert {query: pages for query, pages in found.items() if not set(pages) & {*QUERIES[query]}} == {}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +100,7 @@ def test_pages_are_accessible(browser: Browser, width: int, scheme: str) -> None
     """Pages of each kind have no serious finding of axe-core, and do not scroll sideways."""
     problems: list[str] = []
     for name in KINDS:
-        address = (PROJECT / "build" / "site" / f"{name}.html").as_uri()
+        address = (SITE / f"{name}.html").as_uri()
         page = opened_page(browser, address, problems, width=width, scheme=scheme)
         problems += [f"{name}: {each}" for each in serious_findings(page)]
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
@@ -73,7 +113,7 @@ def test_pages_are_accessible(browser: Browser, width: int, scheme: str) -> None
 @pytest.mark.usefixtures("build")
 def test_copy_button_copies_the_command_alone(browser: Browser) -> None:
     """The button of a console block has the commands, without the prompt and what they printed."""
-    address = (PROJECT / "build" / "site" / "start" / "tutorial.html").as_uri()
+    address = (SITE / "start" / "tutorial.html").as_uri()
     page = opened_page(browser, address, [], width=1440, scheme="light")
     button = page.locator("pre:has(.gp) .md-code__button").first
     button.hover(force=True)

@@ -1,4 +1,4 @@
-"""Print how similar texts are: python ask.py "How do I reset my password?" "I cannot log in."."""
+"""Print how similar other texts are to the first one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from constructs_triton_client import TritonClient
 
 texts = np.array(sys.argv[1:], object)
-(first, *others) = TritonClient.for_endpoint("embeddings").infer({"text": texts[:, None]})["embedding"]
+response = TritonClient.for_endpoint("embeddings").infer({"text": texts[:, None]})
+(first, *others) = response["embedding"]
 for text, other in zip(texts[1:], others, strict=True):
     print(f"{first @ other:.3f} {text}")

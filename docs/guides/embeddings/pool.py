@@ -1,4 +1,4 @@
-"""Triton model: the vectors of the tokens to one vector of length 1 for each text."""
+"""Triton model: one vector of length 1 for each text."""
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -9,8 +9,12 @@ class TritonPythonModel:
         return [self.answer(request) for request in requests]
 
     def answer(self, request):
-        vectors = pb_utils.get_input_tensor_by_name(request, "last_hidden_state").as_numpy()
-        mask = pb_utils.get_input_tensor_by_name(request, "attention_mask").as_numpy()[:, :, None]
+        vectors = self.read(request, "last_hidden_state")
+        mask = self.read(request, "attention_mask")[:, :, None]
         means = (vectors * mask).sum(axis=1) / mask.sum(axis=1)
         embedding = means / np.linalg.norm(means, axis=1, keepdims=True)
-        return pb_utils.InferenceResponse([pb_utils.Tensor("embedding", embedding.astype("float32"))])
+        output = pb_utils.Tensor("embedding", embedding.astype("float32"))
+        return pb_utils.InferenceResponse([output])
+
+    def read(self, request, name):
+        return pb_utils.get_input_tensor_by_name(request, name).as_numpy()

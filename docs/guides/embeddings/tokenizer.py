@@ -18,13 +18,14 @@ class TritonPythonModel:
         return [self.answer(request) for request in requests]
 
     def answer(self, request):
-        texts = pb_utils.get_input_tensor_by_name(request, "text").as_numpy().ravel()
-        found = self.tokenizer.encode_batch([text.decode() for text in texts])
+        texts = pb_utils.get_input_tensor_by_name(request, "text").as_numpy()
+        texts = [text.decode() for text in texts.ravel()]
+        found = self.tokenizer.encode_batch(texts)
         tensors = {
             "input_ids": [each.ids for each in found],
             "attention_mask": [each.attention_mask for each in found],
             "token_type_ids": [each.type_ids for each in found],
         }
-        return pb_utils.InferenceResponse(
-            [pb_utils.Tensor(name, np.array(rows, "int64")) for name, rows in tensors.items()]
-        )
+        arrays = {name: np.array(rows, "int64") for name, rows in tensors.items()}
+        outputs = [pb_utils.Tensor(name, array) for name, array in arrays.items()]
+        return pb_utils.InferenceResponse(outputs)

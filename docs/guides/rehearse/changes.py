@@ -9,17 +9,9 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-CANDIDATE = (
-    '                TritonVariant(variant_name="candidate", '
-    "environment=TritonEnvironment(thread_count=4)),\n"
-)
 CHANGES = {
     "vision": ("", ""),
-    "image": ('dlc("25.04")', 'dlc("25.09")'),
     "instance_type": ('"ml.c6i.large"', '"ml.c6i.xlarge"'),
-    "key": ('kms.Key(self, "Key")', 'kms.Key(self, "NewKey")'),
-    "renamed": ('            "Digits",', '            "Classifier",'),
-    "removed": (CANDIDATE, ""),
     "content": ("", ""),
 }
 
@@ -31,7 +23,11 @@ def synthesize(name: str, code: str) -> None:
     """Run the code of an app and synthesize its stack."""
     names = {"__name__": name}
     exec(compile(code, f"{name}.py", "exec"), names)
-    app = cdk.App(outdir=f"{name}.out", context=CONTEXT, builtin_cloud_formation_validation=False)
+    app = cdk.App(
+        outdir=f"{name}.out",
+        context=CONTEXT,
+        builtin_cloud_formation_validation=False,
+    )
     names["VisionStack"](app, "Vision")
     app.synth()
 
@@ -46,7 +42,10 @@ def main() -> None:
         Path(f"{name}.py").write_text(changed, encoding="utf-8")
         if name == "content":
             model = Path("models/classifier/1/model.py")
-            model.write_text(f"{model.read_text(encoding='utf-8')}\n# a new release\n", encoding="utf-8")
+            model.write_text(
+                f"{model.read_text(encoding='utf-8')}\n# a new release\n",
+                encoding="utf-8",
+            )
         synthesize(name, changed)
 
 

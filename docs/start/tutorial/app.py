@@ -1,13 +1,22 @@
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+)
 
 
 class DigitsStack(cdk.Stack):
     def __init__(self, scope: Construct, id: str, **kwargs) -> None:
         super().__init__(scope, id, **kwargs)
-        models = TritonModelRepository(self, "Models", source=ModelSource.from_directory("models"))
+        models = TritonModelRepository(
+            self,
+            "Models",
+            source=ModelSource.from_directory("models"),
+        )
         self.endpoint = TritonEndpoint(
             self,
             "Endpoint",

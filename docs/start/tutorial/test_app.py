@@ -6,8 +6,9 @@ from constructs_triton.testing import TritonTemplateExtension, assert_endpoint
 
 def test_endpoint():
     stack = DigitsStack(cdk.App(), "Digits")
-    assert_endpoint(stack, name="digits", instance_types="ml.c6i.large", models=["digits"])
+    assert_endpoint(stack, name="digits", instance_types="ml.c6i.large")
 
 
 def test_template(snapshot):
-    assert DigitsStack(cdk.App(), "Digits") == snapshot(extension_class=TritonTemplateExtension)
+    stack = DigitsStack(cdk.App(), "Digits")
+    assert stack == snapshot(extension_class=TritonTemplateExtension)

@@ -1,6 +1,6 @@
 """Write each change of the page as NAME.py and its cloud assembly as NAME.out.
 
-``base`` is the app of the page, ``cdk`` has three edits, and ``renamed`` has another ID for the bus.
+``base`` is the app, and ``cdk`` has two edits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ import aws_cdk as cdk
 
 CHANGES = {
     "base": {},
-    "cdk": {
-        'Attribute(name="id"': 'Attribute(name="customer"',
-        'Queue(self, "Jobs")': 'Queue(self, "Jobs", fifo=True)',
-        "desired_count=2": "desired_count=4",
-    },
-    "renamed": {'EventBus(self, "Bus"': 'EventBus(self, "Events"'},
+    "cdk": {'name="id"': 'name="sku"', '"Jobs")': '"Jobs", fifo=True)'},
 }
 CONTEXT = {"aws:cdk:enable-path-metadata": True}
 """What ``cdk synth`` passes to every app: resources have the paths of their constructs."""
@@ -26,7 +21,11 @@ def synthesize(name: str, code: str) -> None:
     """Run the code of an app and synthesize its stack."""
     names = {"__name__": name}
     exec(compile(code, f"{name}.py", "exec"), names)
-    app = cdk.App(outdir=f"{name}.out", context=CONTEXT, builtin_cloud_formation_validation=False)
+    app = cdk.App(
+        outdir=f"{name}.out",
+        context=CONTEXT,
+        builtin_cloud_formation_validation=False,
+    )
     names["ShopStack"](app, "Shop")
     app.synth()
 
