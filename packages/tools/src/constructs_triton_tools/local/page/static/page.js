@@ -248,7 +248,7 @@ async function send({ call, request }, place) {
   const response = await fetch(`/endpoints/${encodeURIComponent(call.endpoint)}/${path}`, { method: "POST", body: request.body, headers: { "Content-Type": request.contentType, ...targetHeaders(call) } });
   if (!response.ok) throw new Error(errorText(response.status, await response.text()));
   if (call.kind === "generate_stream") {
-    await showStream(response, place);
+    await showStream(response, place, start);
     return;
   }
   const body = new Uint8Array(await response.arrayBuffer());
@@ -264,7 +264,7 @@ function decoded(response, body) {
   try {
     return decodeResponse(response.headers.get("Content-Type") ?? "", body);
   } catch (error) {
-    throw new Error(`The answer cannot be read (${error.message}). If an output has bytes that are no text, such as a picture, choose "answer in binary".`);
+    throw new Error(`The answer cannot be read (${error.message}). If an output has bytes that are no text, such as a picture, choose "answer in binary".`, { cause: error });
   }
 }
 
