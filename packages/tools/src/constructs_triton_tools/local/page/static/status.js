@@ -45,7 +45,7 @@ function endpointOf(endpoint) {
   const alarms = endpoint.alarms.length;
   const alarm = alarms ? h("span", { class: "state", "data-state": "failed" }, `${alarms} alarm${alarms === 1 ? "" : "s"}`) : "";
   const missing = endpoint.types_without_price;
-  const cost = endpoint.cost_per_hour === null ? `not known: no price of ${missing.join(", ")}; use --prices` : `${endpoint.cost_per_hour} an hour`;
+  const cost = endpoint.cost_per_hour === null ? `not known: no price of ${missing.join(", ")}; use --prices` : `${endpoint.cost_per_hour} ${endpoint.currency || "in the currency of --prices"} an hour`;
   const rows = endpoint.variants.map((each) => [`${each.name}${each.is_shadow ? " (shadow)" : ""}`, typesOf(each), `${each.current_instances ?? "?"} of ${each.desired_instances ?? "?"}`, each.weight ?? "–", each.triton_version ?? "–"]);
   const copies = endpoint.components.map((each) => [each.name, each.status, `${each.current_copies ?? "?"} of ${each.desired_copies ?? "?"}`]);
   return h("div", { class: "deployed" }, h("h3", {}, endpoint.name, " ", status, " ", alarm), h("p", { class: "note" }, `Instances cost ${cost}.`),
