@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -60,7 +60,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest`, `make acceptance` and COVERAGE=1 run them with NumPy 1. COVERAGE=1 measures the tests,
 # which makes them half as slow again, so that `make acceptance` after it has no need to.
-test: lint ## lint, types and all tests but the slowest, in under ten minutes; with COVERAGE=1 as `make coverage`
+test: lint javascript ## lint, types and all tests but the slowest, in under ten minutes; with COVERAGE=1 as `make coverage`
 ifdef COVERAGE
 	@rm -f $(MEASURED)
 	@$(MAKE) --no-print-directory --jobs=2 coverage types numpy2
@@ -75,6 +75,10 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell $(SPELLED)
+
+javascript: $(NODE_INSTALLED) ## lint and test the JavaScript of the pages, in seconds
+	node_modules/.bin/oxlint --deny-warnings
+	node --test --test-reporter=spec $(wildcard packages/*/tests/*/*/*.test.js)
 
 types: $(INSTALLED)
 	$(BIN)/mypy

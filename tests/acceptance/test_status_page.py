@@ -79,7 +79,7 @@ def test_endpoint_in_aws_is_shown(aws: SimulatedAccount, tmp_path: Path) -> None
         for scheme in ("light", "dark"):
             page = opened_page(browser, address, problems, width=1440, scheme=scheme)
             expect(page.locator("#endpoints")).to_contain_text("ml.c6i.large")
-            expect(page.locator("#endpoints")).to_contain_text("0.10 an hour")
+            expect(page.locator("#endpoints")).to_contain_text("0.10 USD an hour")
             expect(page.locator("#scaling-list")).to_contain_text("1 to 4 instances")
             expect(page.locator("#alarm-list")).to_contain_text("<b>too slow</b>")
             expect(page.locator("#deployment-list")).to_contain_text("ALL_AT_ONCE")

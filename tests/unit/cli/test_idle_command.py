@@ -134,7 +134,7 @@ def test_idle_variants_have_cost_owner_and_command(
     assert "eu-west-1: 2 of 3 variants with instances had no calls in 14 days" in shown
     row = next(line for line in shown.splitlines() if line.startswith("old"))
     assert row.split() == f"old AllTraffic 0 2 x {TYPE} 72.00 2,190.00 stack Vision, team=search".split()
-    assert "together: 144.00 per day, 4,380.00 per month" in shown
+    assert "together: 144.00 USD per day, 4,380.00 USD per month" in shown
     assert "stop: remove the endpoint from the app of stack Vision, and deploy it" in shown
     assert "stop: constructs-triton stop notebook --region eu-west-1" in shown
     assert "AWS disagrees: used: AWS Compute Optimizer calls it idle; CloudWatch counted 7 calls" in shown
@@ -153,6 +153,7 @@ def test_each_variant_is_judged(account: Account, capsys: pytest.CaptureFixture[
     found = json.loads(capsys.readouterr().out)
     (variant,) = found["variants"]
     assert (variant["name"], variant["calls"], variant["cost_per_hour"]) == ("B", 3, 4.0)
+    assert found["currency"] is None
     assert any("OptInRequiredException" in each for each in found["not_read"])
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from constructs_triton.cli import main
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
-from constructs_triton_tools.assembly.service_graph import ServiceGraph
+from constructs_triton_tools.assembly.graph_drawing import draw_graphs
+from constructs_triton_tools.assembly.service_graph import Edge, Node, ServiceGraph
 from constructs_triton_tools.assembly.utilization import share_of_instance
 
 TYPE = "AWS::SageMaker::"
@@ -168,6 +172,47 @@ def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: A
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0], lines[1], lines[-1]) == ("```mermaid", "flowchart LR", "```")
     assert any('"res#34;net#93;<br>triton:26.05"' in line for line in lines)
+
+
+def test_picture_has_every_node_and_no_foreign_markup(tmp_path: Path, capsys: Any) -> None:
+    """The SVG file is well-formed, has colors for dark pages, and a name of a model is text in it."""
+    path, picture = tmp_path / "Shop.template.json", tmp_path / "app.svg"
+    path.write_text(json.dumps(TEMPLATE).replace('res\\"net]', "<b>resnet</b>"))
+    assert main(["graph", str(path), "-o", str(picture)]) == 0
+    assert capsys.readouterr() == ("", f"wrote {picture}\n")
+    content = picture.read_text()
+    texts = [each.text for each in ElementTree.fromstring(content).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Shop", "endpoint vision", "Caller", "Old", "New", "<b>resnet</b>", "75%", "may call"} <= {*texts}
+    assert texts.count("<b>resnet</b>") == 1  # both variants serve it
+    assert "prefers-color-scheme: dark" in content
+    assert main(["graph", str(path), "-o", str(tmp_path / "app.png")]) == 2
+    assert "--output: must end in .svg" in capsys.readouterr().err
+
+
+def test_picture_shortens_long_lists() -> None:
+    """Of hundreds of callers and components a picture has the first ones and the number of the others."""
+    callers = [Node(f"c{number}", "caller", (f"caller {number}",)) for number in range(300)]
+    parts = [Node(f"p{number}", "component", (f"part {number}",)) for number in range(13)]
+    nodes = [Node("e", "endpoint", ("endpoint e",)), Node("v", "variant", ("v",)), *callers, *parts]
+    edges = [
+        Edge("e", "v"),
+        *(Edge(each.key, "e") for each in callers),
+        *(Edge("v", each.key) for each in parts),
+    ]
+    drawn = draw_graphs([ServiceGraph("Shop", nodes, edges)])
+    assert ("caller 11<" in drawn, "caller 12<" in drawn) == (True, False)
+    assert ("and 288 more" in drawn, "and 1 more" in drawn) == (True, True)
+
+
+def test_boxes_of_a_picture_do_not_overlap() -> None:
+    """Each box of each example of this file has its own place."""
+    drawn = draw_graphs([ServiceGraph.of(_stack(TEMPLATE))])
+    found = re.findall(r'<rect class="box" x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', drawn)
+    boxes = [tuple(map(float, each)) for each in found]
+    assert len(boxes) == 7
+    for one, other in combinations(boxes, 2):
+        beside = one[0] + one[2] <= other[0] or other[0] + other[2] <= one[0]
+        assert beside or one[1] + one[3] <= other[1] or other[1] + other[3] <= one[1]
 
 
 def test_app_without_endpoints_is_an_error(tmp_path: Path, capsys: Any) -> None:

@@ -94,10 +94,16 @@ def test_prices_from_a_file_and_from_options(tmp_path: Path, capsys: pytest.Capt
     """A price on the command line takes precedence over that of the file."""
     prices = tmp_path / "prices.csv"
     prices.write_text(
-        "instance_type,price_per_hour\nml.g4dn.xlarge,0.7364\nml.g4dn.2xlarge,0.94\nml.g4dn.12xlarge,4.89\n"
+        "instance_type,price_per_hour,currency\n"
+        "ml.g4dn.xlarge,0.7364,USD\nml.g4dn.2xlarge,0.94,USD\nml.g4dn.12xlarge,4.89,USD\n"
     )
-    assert run("--prices", str(prices), "--price", "ml.g4dn.12xlarge=3", "--json") == 0
-    best = json.loads(capsys.readouterr().out)["cheapest"]
+    options = ("--prices", str(prices), "--price", "ml.g4dn.12xlarge=3")
+    assert run(*options) == 0
+    assert "at 18 USD an hour, 13140 USD a month" in capsys.readouterr().out
+    assert run(*options, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    best, currency = answer["cheapest"], answer["currency"]
+    assert currency == "USD"
     assert (best["instance_type"], best["latency_ms"], best["cost_per_hour"]) == ("ml.g4dn.12xlarge", 278, 18)
 
 
@@ -166,7 +172,8 @@ def test_lower_bound_gives_upper_bounds(tmp_path: Path, capsys: pytest.CaptureFi
     run("--latency-ms", "50", path=path)
     out, err = capsys.readouterr()
     assert (">=" in out, "at most" in out, "warning" in err) == (False, False, False)
-    assert err.startswith("next: constructs-triton simulate TRAFFIC --throughput 1200 --target 600")
+    assert err.startswith("Costs are in the currency of the given prices.\nnext: constructs-triton simulate")
+    assert "TRAFFIC --throughput 1200 --target 600" in err
     path.write_text(f"{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,yes\n")
     with pytest.raises(InvalidValueError, match=r'"is_lower_bound": must be true or false, got "yes"; write'):
         run(path=path)

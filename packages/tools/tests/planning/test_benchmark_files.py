@@ -9,6 +9,7 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Measurement, read_measurements, read_prices
+from constructs_triton_tools.planning.prices import given_prices
 from constructs_triton_tools.planning.quantities import read_decimal
 
 HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour"
@@ -125,6 +126,21 @@ def test_prices_are_read_exactly(tmp_path: Path) -> None:
     path.write_text("instance_type,price_per_hour\nml.g5.xlarge,1.41\nml.g5.xlarge,1.5\n")
     with pytest.raises(
         InvalidValueError, match=r'row 3, column "instance_type": must not repeat, got "ml\.g5'
+    ):
+        read_prices(path)
+
+
+def test_prices_have_one_currency(tmp_path: Path) -> None:
+    """The currency of a file follows its costs, costs of several currencies cannot be compared, and
+    prices of ``--price`` are in the currency of the file.
+    """
+    path = tmp_path / "prices.csv"
+    path.write_text("instance_type,price,currency\nml.g4dn.xlarge,1,EUR\nml.g5.xlarge,2,EUR\n")
+    assert given_prices([("ml.g5.xlarge", Decimal(3))], str(path)).unit == " EUR"
+    assert given_prices([("ml.g5.xlarge", Decimal(3))], None).unit == ""
+    path.write_text("instance_type,price,currency\nml.g4dn.xlarge,1,EUR\nml.g5.xlarge,2,USD\n")
+    with pytest.raises(
+        InvalidValueError, match=r'column "currency": must be the same .* got "EUR" and "USD"'
     ):
         read_prices(path)
 

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.regular_files import csv_text, write_whole
-from constructs_triton_tools.planning.csv_table import Column, parse_measured_type, raise_for, read_rows
+from constructs_triton_tools.planning.csv_table import (
+    Column,
+    parse_measured_type,
+    parse_text,
+    raise_for,
+    read_rows,
+)
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Number, exact, read_positive
 
@@ -31,22 +38,43 @@ _WAY_OUT = "look it up at https://aws.amazon.com/sagemaker/pricing and use --pri
 _COLUMNS = (
     Column(("instance_type",), parse_measured_type),
     Column(("price_per_hour", "price"), read_positive),
+    Column(("currency",), parse_text, optional=True),
 )
+_USD = "USD"
 
 
-def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
+class Prices(dict[str, Decimal]):
+    """Prices of an instance hour by instance type; ``currency`` is empty if it is not known."""
+
+    def __init__(self, prices: Mapping[str, Decimal], currency: str = "") -> None:
+        super().__init__(prices)
+        self.currency = currency
+
+    @property
+    def unit(self) -> str:
+        """The currency after a space, to follow a number."""
+        return self.currency and f" {self.currency}"
+
+    @property
+    def notes(self) -> list[str]:
+        """A line about the currency, if no number has it."""
+        return [] if self.currency else ["Costs are in the currency of the given prices."]
+
+
+def read_prices(path: str | PathLike[str]) -> Prices:
     """Read prices per instance hour from a CSV file.
 
-    Columns: ``instance_type`` and ``price_per_hour`` (or ``price``).
+    Columns: ``instance_type``, ``price_per_hour`` (or ``price``), and optionally ``currency``.
 
     Args:
         path: Path of the CSV file.
 
     Raises:
-        InvalidValueError: a column is missing, a value is not valid, or an instance type has two rows. The
-            message lists every bad cell.
+        InvalidValueError: a column is missing, a value is not valid, an instance type has two rows, or the
+            rows have several currencies. The message lists every bad cell.
     """
     prices: dict[str, Decimal] = {}
+    currencies: set[str] = set()
     errors = []
     for row in read_rows(path, _COLUMNS):
         name = row.cells["instance_type"]
@@ -56,12 +84,16 @@ def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
                 "remove one of its rows"
             )
         prices[name] = row.cells["price_per_hour"]
+        currencies.add(row.cells.get("currency") or "")
+    if len(currencies) > 1:
+        names = quoted(sorted(currencies))
+        errors.append(f'{path}, column "currency": must be the same in all rows, got {names}; convert prices')
     raise_for(errors)
-    return prices
+    return Prices(prices, *currencies)
 
 
-def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> dict[str, Decimal]:
-    """Return the prices of a file, replaced by those of ``--price``."""
+def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> Prices:
+    """Return the prices of a file, replaced by those of ``--price``, which are in the same currency."""
     prices: dict[str, Decimal] = {}
     for name, price in given:
         if prices.setdefault(name, price) != price:
@@ -69,7 +101,8 @@ def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> dict
                 f'--price: must be given once per instance type, got "{name}" '
                 f"with {prices[name]} and {price}; remove one of them"
             )
-    return {**(read_prices(path) if path else {}), **prices}
+    listed = read_prices(path) if path else Prices({})
+    return Prices({**listed, **prices}, listed.currency)
 
 
 def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number]) -> list[Decimal]:
@@ -88,9 +121,7 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
     ]
 
 
-def fetch_known_prices(
-    session: boto3.Session, types: Iterable[str], not_read: list[str]
-) -> dict[str, Decimal]:
+def fetch_known_prices(session: boto3.Session, types: Iterable[str], not_read: list[str]) -> Prices:
     """Return the prices that the AWS Price List API has, and note the others in ``not_read``."""
     reader, region = AwsReader(session), region_of(session)
     found: dict[str, Decimal] = {}
@@ -102,7 +133,7 @@ def fetch_known_prices(
             break
         except InvalidValueError:
             not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
-    return found
+    return Prices(found, _USD)
 
 
 def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
@@ -110,7 +141,9 @@ def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
     prices = fetch_known_prices(session, sorted(instances), [])
     if not instances or prices.keys() != instances.keys():
         return "an unknown price"
-    return f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} USD per hour"
+    return (
+        f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} {_USD} per hour"
+    )
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
@@ -157,7 +190,7 @@ def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:
 
 def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date) -> None:
     """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date."""
-    rows = [[name, f"{price:f}", "USD", region, today.isoformat()] for name, price in prices.items()]
+    rows = [[name, f"{price:f}", _USD, region, today.isoformat()] for name, price in prices.items()]
     headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
     try:
         write_whole(Path(path), csv_text([headings, *rows]))

@@ -19,6 +19,7 @@ from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.local.page import deployed
 from constructs_triton_tools.local.page.deployed import DeployedPage, cost_of, metric_rows
 from constructs_triton_tools.operations.status import EndpointState, VariantState
+from constructs_triton_tools.planning.prices import Prices
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 VARIANT = VariantState("v", False, "ml.g5.xlarge", 3, 3, 1.0, None, None, None, None, None)
@@ -94,7 +95,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def page_of(account: CloudWatch, clock: Callable[[], float]) -> DeployedPage:
-    return DeployedPage(cast(Any, account), ["e"], {}, clock)
+    return DeployedPage(cast(Any, account), ["e"], Prices({}, "USD"), clock)
 
 
 @in_loop
@@ -108,6 +109,7 @@ async def test_pages_share_a_reading_a_minute(readings: list[str]) -> None:
         foreign = await client.get("/ui/state", headers={"Host": "evil.example"})
     assert [each["readings_left"] for each in states] == [119] * 3
     assert states[0]["metrics_read"] == 6
+    assert states[0]["endpoints"][0]["currency"] == "USD"
     assert (failed["error"], failed["endpoints"][0]["name"]) == ("AWS: cannot be reached", "e")
     assert (foreign.status, readings) == (403, ["e", "e"])
 

@@ -21,10 +21,10 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedS
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
 from constructs_triton_tools.cli.assembly import add_template_arguments
 from constructs_triton_tools.cli.options import add_price_arguments
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, given_prices
+from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, Prices, fetch_known_prices, given_prices
 from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
@@ -118,7 +118,7 @@ class _Costs:
     """The fleets, their costs where known, and what could not be calculated."""
 
     fleets: Sequence[VariantFleet]
-    prices: Mapping[str, Decimal]
+    prices: Prices
     rates: Rates
     unknown: Sequence[str]
 
@@ -163,6 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_table(_COLUMNS, [_row(each, costs.cost(each)) for each in fleets])
         print_lines(*_summary(costs))
+        print_note(*costs.prices.notes)
     return 0
 
 
@@ -226,9 +227,7 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
     return rates
 
 
-def _prices(
-    arguments: argparse.Namespace, fleets: Sequence[VariantFleet]
-) -> tuple[dict[str, Decimal], list[str]]:
+def _prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) -> tuple[Prices, list[str]]:
     """Return the prices and what has none. AWS is asked only if no price was given."""
     prices, unknown = given_prices(arguments.price, arguments.prices), list[str]()
     types = {name for each in fleets for name in each.instance_types}
@@ -271,10 +270,11 @@ def _summary(costs: _Costs) -> Iterator[str]:
     total = costs.total()
     every = len(costs.fleets)
     partly = "" if costs.priced == every else f" ({costs.priced} of {every} variants)"
-    yield f"together{partly}: {_money(total)} per hour, {_money(total.times(HOURS_PER_MONTH))} per month"
+    unit, month = costs.prices.unit, _money(total.times(HOURS_PER_MONTH))
+    yield f"together{partly}: {_money(total)}{unit} per hour, {month}{unit} per month"
     for endpoint, rate in costs.rates.items():
         cost = _money(costs.per_million(endpoint))
-        yield f"{endpoint}: {cost} per million calls at {rate:f} requests per second"
+        yield f"{endpoint}: {cost}{unit} per million calls at {rate:f} requests per second"
     yield from (f"unknown: {each}" for each in costs.unknown)
     yield NOT_COUNTED
 
@@ -285,6 +285,7 @@ def _as_json(costs: _Costs) -> dict[str, Any]:
         "cost_per_hour": _numbers(costs.total()),
         "cost_per_month": _numbers(costs.total().times(HOURS_PER_MONTH)),
         "cost_per_million_calls": {each: _numbers(costs.per_million(each)) for each in costs.rates},
+        "currency": costs.prices.currency or None,
         "unknown": list(costs.unknown),
     }
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
-from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_core.untrusted.regular_files import write_whole
+from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.visible_text import visible
+from constructs_triton_tools.assembly.graph_drawing import draw_graphs
 from constructs_triton_tools.assembly.service_graph import Kind, ServiceGraph
 from constructs_triton_tools.cli.assembly import add_template_arguments
 
@@ -30,18 +33,25 @@ _SPECIAL = re.compile(r"[^\w .,:/()+%…-]")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Draw what the endpoints of an app serve, as a Mermaid flowchart that GitHub shows in a pull "
-        "request: who may call them, variants and components, models, S3 and scaling. Nothing is deployed, "
-        "and AWS is not called."
+        "Draw what the endpoints of an app serve, as a picture with --output, else as a Mermaid flowchart "
+        "that GitHub shows in a pull request: who may call them, variants and components, models, S3 and "
+        "scaling. Nothing is deployed, and AWS is not called."
     )
     add_template_arguments(parser)
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write an SVG picture, such as app.svg"
+    )
+    form.add_argument(
         "--markdown", action="store_true", help="print a Markdown block for a comment or a job's summary"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the flowchart."""
+    """Print the flowchart, or write the picture."""
+    path: Path | None = arguments.output
+    if path is not None and path.suffix.lower() != ".svg":
+        raise InvalidValueError(f'--output: must end in .svg, got "{path}"; name an SVG file')
     graphs = [ServiceGraph.of(each) for each in read_stacks(arguments.template, arguments.stack)]
     drawn = [each for each in graphs if each.nodes]
     if not drawn:
@@ -50,9 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.template}: no endpoint in the stacks {names}; add an endpoint to the app, or draw "
             "other stacks"
         )
+    if path is not None:
+        _write(path, draw_graphs(drawn))
+        return 0
     lines = list(mermaid(drawn))
     print_lines(*(["```mermaid", *lines, "```"] if arguments.markdown else lines))
     return 0
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); name another file") from None
+    print_note(f"wrote {path}")
 
 
 def mermaid(graphs: Sequence[ServiceGraph]) -> Iterator[str]:

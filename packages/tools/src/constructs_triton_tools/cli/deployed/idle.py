@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,10 +13,21 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table, show_work
+from constructs_triton_core.untrusted.terminal import (
+    print_json,
+    print_lines,
+    print_note,
+    print_table,
+    show_work,
+)
 from constructs_triton_tools.cli.options import add_options, open_session
 from constructs_triton_tools.operations.idle import BilledVariant, IdleReport, find_idle
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, fetch_known_prices, read_prices
+from constructs_triton_tools.planning.prices import (
+    HOURS_PER_MONTH,
+    Prices,
+    fetch_known_prices,
+    read_prices,
+)
 
 #: CloudWatch keeps data points of an hour for 455 days.
 _KEPT_DAYS = 455
@@ -29,7 +40,6 @@ _COLUMNS = (
     ("cost per month", "right"),
     "owner",
 )
-Prices = Mapping[str, Decimal]
 
 
 # fmt: off
@@ -114,6 +124,7 @@ def _print(found: _Found) -> None:
             f"stop: aws sagemaker delete-inference-component --inference-component-name {component.name} "
             f"--region {found.region}",
         )
+    print_note(*(found.prices.notes if found.variants else ()))
     print_lines(*_notes(found.report), *(f"not read: {each}" for each in found.not_read))
 
 
@@ -145,7 +156,8 @@ def _total(found: _Found) -> Iterator[str]:
     if costs:
         total = sum(costs, Decimal(0))
         partly = "" if len(costs) == len(found.variants) else ", without those of unknown price"
-        yield f"together{partly}: {_money(total, 24)} per day, {_money(total, HOURS_PER_MONTH)} per month"
+        unit, month = found.prices.unit, _money(total, HOURS_PER_MONTH)
+        yield f"together{partly}: {_money(total, 24)}{unit} per day, {month}{unit} per month"
 
 
 def _stop(variant: BilledVariant, region: str) -> str:
@@ -175,4 +187,10 @@ def _as_json(found: _Found) -> dict[str, Any]:
         return {**asdict(variant), "cost_per_hour": None if cost is None else float(cost)}
 
     variants = [priced(each) for each in found.variants]
-    return {**asdict(found.report), "variants": variants, "not_read": list(found.not_read)}
+    currency = found.prices.currency or None
+    return {
+        **asdict(found.report),
+        "variants": variants,
+        "currency": currency,
+        "not_read": list(found.not_read),
+    }

@@ -24,7 +24,7 @@ from constructs_triton_tools.cli.options import (
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
 from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status
-from constructs_triton_tools.planning import read_prices
+from constructs_triton_tools.planning.prices import Prices, read_prices
 
 if TYPE_CHECKING:
     import boto3
@@ -87,7 +87,7 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
 
     if arguments.json or arguments.watch:
         raise InvalidValueError("--ui: cannot be combined with --json and --watch; remove one of them")
-    prices = read_prices(arguments.prices) if arguments.prices else {}
+    prices = read_prices(arguments.prices) if arguments.prices else Prices({})
     for name in names:
         read_status(session, name)  # an endpoint that does not exist is an error of the command
     serve_deployed(DeployedPage(session, names, prices), arguments.port or 0, print_note)

@@ -19,7 +19,7 @@ from constructs_triton_tools.measuring.plots.figure import check_path
 from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 from constructs_triton_tools.planning.capacity import best_of_each
 from constructs_triton_tools.planning.instance_pools import PooledPlan, plan_pools, plans_of_pools
-from constructs_triton_tools.planning.prices import given_prices
+from constructs_triton_tools.planning.prices import Prices, given_prices
 
 __all__ = ["add_arguments", "run"]
 
@@ -63,9 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print every configuration and mark the cheapest one that meets the limits; return 1 if none does."""
     _check_plots(arguments)
     requirement = Requirement(**chosen(arguments, Requirement))
-    every = plan_all(
-        read_measurements(arguments.benchmark), requirement, given_prices(arguments.price, arguments.prices)
-    )
+    prices = given_prices(arguments.price, arguments.prices)
+    every = plan_all(read_measurements(arguments.benchmark), requirement, prices)
     plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
     pools = plans_of_pools(every, arguments.instance_pools)
@@ -78,8 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
     except InvalidValueError as error:
         missed = error
     # The table is printed anyway: it shows how far the measurements are from the limit.
-    _print(arguments, plans, best, pooled)
-    _plot(arguments, requirement, every, plans, best)
+    _print(arguments, plans, best, pooled, prices)
+    if arguments.plot:
+        plot_plans(plans, arguments.plot, chosen=best, currency=prices.currency)
+    _plot_throughput(arguments, requirement, every)
     if missed is None:
         return EXIT_SUCCESS
     print_error(missed)
@@ -111,15 +112,7 @@ def _warn(plans: Iterable[Plan]) -> None:
 # --- output -----------------------------------------------------------------------------------------------
 
 
-def _plot(
-    arguments: argparse.Namespace,
-    requirement: Requirement,
-    every: Sequence[Plan],
-    plans: Sequence[Plan],
-    best: Plan | None,
-) -> None:
-    if arguments.plot:
-        plot_plans(plans, arguments.plot, chosen=best)
+def _plot_throughput(arguments: argparse.Namespace, requirement: Requirement, every: Sequence[Plan]) -> None:
     if arguments.plot_throughput:
         plot_measurements(
             [plan.measurement for plan in every],
@@ -129,17 +122,23 @@ def _plot(
 
 
 def _print(
-    arguments: argparse.Namespace, plans: Sequence[Plan], best: Plan | None, pooled: PooledPlan | None
+    arguments: argparse.Namespace,
+    plans: Sequence[Plan],
+    best: Plan | None,
+    pooled: PooledPlan | None,
+    prices: Prices,
 ) -> None:
     if arguments.json:
-        answer = {"cheapest": best and best.to_dict(), "plans": [plan.to_dict() for plan in plans]}
+        shown = [plan.to_dict() for plan in plans]
+        answer = {"cheapest": best and best.to_dict(), "plans": shown, "currency": prices.currency or None}
         print_json({**answer, "instance_pools": pooled.to_dict()} if pooled else answer)
         return
     print_plans(plans, best)
     if best is not None:
-        print_lines(summary(best))
+        print_lines(summary(best, prices.unit))
     if pooled is not None:
-        print_lines(summary_of_pools(pooled))
+        print_lines(summary_of_pools(pooled, prices.unit))
+    print_note(*prices.notes)
     if best is not None and arguments.requests_per_second is not None:
         rate, target = best.measurement.invocations_per_minute, best.target_invocations_per_minute
         bounds = f"--min-capacity {best.min_capacity} --max-capacity {best.max_capacity}"

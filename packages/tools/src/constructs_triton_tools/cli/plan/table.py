@@ -140,15 +140,15 @@ def _target(plan: Plan) -> str:
     return f"{plan.target_concurrent_requests:.10g} open"
 
 
-def summary(plan: Plan) -> str:
-    """Return the chosen plan in one line."""
+def summary(plan: Plan, currency: str = "") -> str:
+    """Return the chosen plan in one line; ``currency`` follows each cost."""
     names = {"latency_ms": "", "first_token_ms": "first token ", "between_tokens_ms": "between tokens "}
     limits = plan.requirement.limits
     bound = " and".join(f" {names[name]}within {limits[name]} ms" for name in limits)
     at_most = "at most " if plan.measurement.is_lower_bound else ""
     return (
         f"* cheapest{bound}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
-        f"{plan.cost_per_hour:f} an hour, {plan.cost_per_month:f} a month; "
+        f"{plan.cost_per_hour:f}{currency} an hour, {plan.cost_per_month:f}{currency} a month; "
         f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
         f"at {_scaling_target(plan)}"
     )
@@ -160,13 +160,14 @@ def _scaling_target(plan: Plan) -> str:
     return f"{plan.target_concurrent_requests:.10g} concurrent requests per instance"
 
 
-def summary_of_pools(pooled: PooledPlan) -> str:
-    """Return the plan of a fleet with several instance types in one line."""
+def summary_of_pools(pooled: PooledPlan, currency: str = "") -> str:
+    """Return the plan of a fleet with several instance types in one line; ``currency`` follows each cost."""
     types = ", ".join(each.instance_type for each in pooled.plans)
     hour, month = (f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month))
     return (
         f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the slowest type, "
-        f"at {hour} an hour, {month} a month; scale from {pooled.plans[0].min_capacity} to "
+        f"at {hour}{currency} an hour, {month}{currency} a month; "
+        f"scale from {pooled.plans[0].min_capacity} to "
         f"{_instances(pooled.max_capacity)} with max_requests_per_second="
         f"{json.dumps(pooled.max_requests_per_second)}"
     )

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.options import add_options, chosen
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_tools.measuring.plots import plot_simulation
@@ -166,6 +166,8 @@ def _print(result: Simulation) -> None:
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     print_lines(*draw_simulation(result, width), f"        {LEGEND}", "")
     print_lines(*(part for line in _totals(result) for part in wrap(line, width)))
+    if result.cost:
+        print_note("Costs are in the currency of --price-per-hour.")
     print_lines(*([(part, "1")] for sentence in result.advice for part in wrap(sentence, width)))
 
 

@@ -81,18 +81,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     instance_type = InstanceType.of(arguments.instance_type)
     memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
-    price = given_prices(arguments.price, arguments.prices).get(instance_type.name)
+    prices = given_prices(arguments.price, arguments.prices)
+    price = prices.get(instance_type.name)
     models = read_models(arguments.models, zipf=arguments.zipf)
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate
     if arguments.json:
         rows = [{**asdict(each), "cost_per_month": _cost(each, price)} for each in results]
-        print_json({"memory_mib": memory_mib, "models": len(models), "results": rows})
+        currency = prices.currency or None
+        print_json({"memory_mib": memory_mib, "models": len(models), "currency": currency, "results": rows})
     else:
         kind = "GPU memory" if instance_type.gpus else "memory"
         print_lines(f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance")
         chosen = len(results) - 1 if reached else None
         print_table(_COLUMNS, [_row(each, price) for each in results], highlighted=chosen)
+        if price is not None:
+            print_note(*(prices.notes or [f"Costs are in {prices.currency}."]))
     if not reached:
         print_note(f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances")
     return EXIT_SUCCESS if reached else EXIT_WRONG

@@ -23,6 +23,7 @@ from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import PAGE_PATH
 from constructs_triton_tools.local.page.page_files import PageFiles, secure
 from constructs_triton_tools.operations.status import EndpointState, read_status
+from constructs_triton_tools.planning.prices import Prices
 
 if TYPE_CHECKING:
     import boto3
@@ -49,7 +50,7 @@ class DeployedPage:
         self,
         session: boto3.Session,
         names: Sequence[str],
-        prices: Mapping[str, Decimal],
+        prices: Prices,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session, self._names, self._prices, self._clock = session, names, prices, clock
@@ -97,6 +98,7 @@ class DeployedPage:
         return {
             **state.to_dict(),
             "cost_per_hour": None if cost is None else f"{cost:.2f}",
+            "currency": self._prices.currency,
             "types_without_price": missing,
             "rows": rows,
             "not_read": [*state.not_read, *reader.not_read],

@@ -49,7 +49,9 @@ Box = tuple[float, float, float, float]
 _SUBTITLE = "One instance. A line joins the steps of a load test of one configuration."
 
 
-def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan | None = None) -> None:
+def plot_plans(
+    plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan | None = None, currency: str = ""
+) -> None:
     """Draw cost per hour against latency, or against the figure of the first limit of streams.
 
     The line is the Pareto front: no plan left of it or below it was measured.
@@ -58,6 +60,7 @@ def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan
         plans: The plans to draw.
         path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
         chosen: Plan to mark. Default: none.
+        currency: Currency of the prices. Default: that of the prices, without its name.
 
     Raises:
         InvalidValueError: there are no plans, or the file cannot be written.
@@ -65,20 +68,21 @@ def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan
     """
     if not plans:
         raise InvalidValueError("plans: must contain at least one plan, got none; measure a configuration")
-    with draw(path, _title(plans[0], chosen), _subtitle(plans[0])) as axes:
+    with draw(path, _title(plans[0], chosen, currency), _subtitle(plans[0])) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
         _draw_plans(axes, plans, chosen)
-        axes.set_xlabel("cost per hour in the currency of the prices, logarithmic")
+        axes.set_xlabel(f"cost per hour in {currency or 'the currency of the prices'}, logarithmic")
         axes.set_ylabel(f"{_LABELS[plans[0].requirement.compared]}, logarithmic")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=5)
 
 
-def _title(plan: Plan, chosen: Plan | None) -> str:
+def _title(plan: Plan, chosen: Plan | None, currency: str) -> str:
     if chosen is None:
         return f"No configuration is within {_bound(plan)} ms"
     count, cost = chosen.initial_instance_count, chosen.cost_per_hour
-    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {cost:f} per hour"
+    price = f"{cost:f} {currency}".rstrip()
+    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {price} per hour"
 
 
 def _subtitle(plan: Plan) -> str:

@@ -38,7 +38,8 @@ def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
 
 def _title(simulation: Simulation) -> str:
     if not simulation.overloaded_minutes:
-        return "No minute is above capacity"
+        dearer = f", but a fixed fleet of {simulation.fixed_instances} costs less"
+        return f"No minute is above capacity{dearer if simulation.cost > simulation.fixed_cost else ''}"
     share = simulation.failed / simulation.arrived
     return (
         f"{simulation.overloaded_minutes} minutes above capacity, {simulation.failed:,} failed requests "
@@ -51,7 +52,8 @@ def _subtitle(simulation: Simulation) -> str:
     if not simulation.cost:
         return hours
     return (
-        f"{hours}. Cost {simulation.cost:,}; fixed fleet of {simulation.fixed_instances}: "
+        f"{hours}. Cost in the currency of the price: {simulation.cost:,}; "
+        f"fixed fleet of {simulation.fixed_instances}: "
         f"{simulation.fixed_cost:,}; perfect fleet: {simulation.perfect_cost:,}"
     )
 

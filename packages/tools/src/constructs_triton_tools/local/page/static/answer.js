@@ -1,6 +1,6 @@
 // Shows a response: tensors as a table, scores with their labels, pictures, and streams as they come.
 
-import { h, milliseconds, table } from "./dom.js";
+import { h, milliseconds, rate, table } from "./dom.js";
 import { LAYOUTS, SCALES, choice, pictureDims, pictureType, tensorPicture } from "./pictures.js";
 import { eventStream } from "./tensors.js";
 
@@ -9,7 +9,7 @@ const MOST_SCORES = 5;
 const MOST_CLASSES = 100_000;
 
 export function answerOf(response, outputs, seconds) {
-  const title = h("h3", {}, `Answer of ${response.model_name ?? "the model"}`, h("span", { class: "note" }, ` ${milliseconds(seconds * 1000)}`));
+  const title = h("h3", {}, `Answer of ${response.model_name ?? "the model"}`, h("span", { class: "note" }, ` ${milliseconds(seconds * 1000)}, measured in this page`));
   const rows = response.outputs.map((each) => [h("code", {}, each.name), `${each.datatype} [${each.shape.join(", ")}]`, shortValues(each)]);
   const declared = new Map(outputs.map((each) => [each.name, each]));
   return h("div", { class: "answer" }, title, h("div", { class: "scrolls" }, table("Outputs", [["Output"], ["Type and shape"], ["Values"]], rows)),
@@ -71,28 +71,59 @@ function pictures(output) {
   return box;
 }
 
-/** Show the events of a stream as they come, and return their number. */
-export async function showStream(response, place) {
+/** Counts and times the events of a stream from when its request was sent, in milliseconds. */
+export class StreamTimes {
+  constructor(sentAt) {
+    this.sentAt = sentAt;
+    this.events = 0;
+    this.tokens = 0; // null once an event has no number of its tokens
+    this.first = null; // when the first text came, and how much there was then
+  }
+
+  add(event, now) {
+    this.events += 1;
+    const counts = [event.num_output_tokens].flat();
+    const isCounted = counts.every((each) => Number.isInteger(each) && each >= 0);
+    const hasText = event.text_output === undefined || [event.text_output].flat().join("") !== "";
+    if (!isCounted && hasText) this.tokens = null;
+    if (isCounted && this.tokens !== null) this.tokens += counts.reduce((all, each) => all + each, 0);
+    if (hasText && !this.first) this.first = { at: now, events: this.events, tokens: this.tokens };
+  }
+
+  describe(now) {
+    const whole = `${this.events} event${this.events === 1 ? "" : "s"} in ${milliseconds(now - this.sentAt)}`;
+    if (!this.first) return whole;
+    const unit = this.tokens === null ? "events" : "tokens";
+    const seconds = (now - this.first.at) / 1000;
+    const rest = this[unit] - this.first[unit];
+    const speed = rest > 0 && seconds > 0 ? `, then ${rate(rest / seconds)} ${unit} a second` : "";
+    return `first token after ${milliseconds(this.first.at - this.sentAt)}${speed}; ${whole}`;
+  }
+}
+
+/** Show the events of a stream as they come; `sentAt` is when its request was sent. */
+export async function showStream(response, place, sentAt) {
   const text = h("p", { class: "stream" });
   const note = h("p", { class: "note" });
   place.replaceChildren(h("div", { class: "answer" }, h("h3", {}, "Answer as it comes"), text, note));
-  const start = performance.now();
+  const times = new StreamTimes(sentAt);
+  let last = sentAt;
   let rest = "";
-  let count = 0;
   const decoder = new TextDecoder();
   for await (const payload of eventStream(response.body)) {
+    last = performance.now();
     rest += decoder.decode(payload, { stream: true });
     const lines = rest.split("\n");
     rest = lines.pop();
     for (const line of lines.filter((each) => each.startsWith("data:"))) {
-      count += 1;
-      show(JSON.parse(line.slice(5)), text);
-      note.textContent = `${count} events, ${milliseconds(performance.now() - start)}`;
+      const event = JSON.parse(line.slice(5));
+      show(event, text);
+      times.add(event, last);
+      note.textContent = times.describe(last);
     }
   }
   if (rest.trim()) show(JSON.parse(rest), text);
-  note.textContent = `${count} events, ${milliseconds(performance.now() - start)}, complete`;
-  return count;
+  note.textContent = `${times.describe(last)}, complete`;
 }
 
 function show(event, place) {

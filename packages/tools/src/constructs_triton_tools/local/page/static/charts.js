@@ -1,6 +1,6 @@
 // Two charts of the last five minutes, by uPlot, each with a table of the same figures.
 
-import { byId, clock, h, milliseconds, table } from "./dom.js";
+import { byId, clock, h, milliseconds, table, zone } from "./dom.js";
 
 const HEIGHT = 150;
 const SHOWN_ROWS = 6;
@@ -13,9 +13,9 @@ const chartsOf = (requests, latency) => [
 ];
 
 export class Charts {
-  /** `seconds` is the time that the charts show, `step` that of a row. */
-  constructor({ seconds = 300, step = 1, requests = "Requests per second", latency = "Latency" } = {}) {
-    Object.assign(this, { seconds, step, charts: chartsOf(requests, latency) });
+  /** `seconds` is the time that the charts show, `step` that of a row; the last `late` rows may come later. */
+  constructor({ seconds = 300, step = 1, late = 0, requests = "Requests per second", latency = "Latency at the gateway" } = {}) {
+    Object.assign(this, { seconds, step, late, charts: chartsOf(requests, latency) });
     this.rows = new Map(); // by endpoint: rows by second
     this.plots = [];
     this.places = this.charts.map((chart) => {
@@ -45,7 +45,7 @@ export class Charts {
     const seconds = Array.from({ length: count }, (_, index) => last - (count - 1 - index) * this.step);
     if (!this.plots.length) this.#create();
     this.charts.forEach((chart, index) => {
-      const lines = drawn(chart).map(([, column]) => seconds.map((second) => known.get(second)?.[column] ?? chart.empty));
+      const lines = drawn(chart).map(([, column]) => valuesOf(seconds, known, column, chart.empty, this.late));
       this.plots[index].setData([seconds, ...lines]);
       this.#table(chart, index, known);
     });
@@ -53,7 +53,7 @@ export class Charts {
 
   #table(chart, index, known) {
     const rows = [...known.values()].sort((one, other) => other[TIME] - one[TIME]).slice(0, SHOWN_ROWS);
-    const columns = [["Time"], ...chart.lines.map(([name]) => [name, "number"])];
+    const columns = [[`Time, ${zone()}`], ...chart.lines.map(([name]) => [name, "number"])];
     const cells = rows.map((row) => [clock(row[TIME]), ...chart.lines.map(([, column]) => chart.format(row[column]))]);
     const { figures, plot } = this.places[index];
     figures.replaceChildren(rows.length ? table(`${chart.title}, last rows with requests`, columns, cells) : h("p", { class: "note" }, "No requests yet."));
@@ -76,6 +76,24 @@ export class Charts {
   }
 }
 
+/** Return the value of each time: `empty` without a row, and nothing where the row of the last times may come later. */
+export function valuesOf(times, rows, column, empty, late) {
+  const known = times.length - late;
+  return times.map((time, index) => rows.get(time)?.[column] ?? (index < known ? empty : null));
+}
+
+const isMissing = (value) => value === null;
+
+/** Return the indices of values without a value before or after them: a line alone does not show those. */
+export function ends(values) {
+  return [...values.keys()].filter((index) => !isMissing(values[index]) && (isMissing(values[index - 1]) || isMissing(values[index + 1])));
+}
+
+/** Return the range of the axis of values; without a value it is that of an idle endpoint. */
+export function rangeOf(high, empty) {
+  return [0, (empty === 0 ? Math.max(high ?? 0, 1) : (high ?? 100)) * 1.1];
+}
+
 /** The most important line of a chart is drawn last, so that no other hides it: errors, or the lowest percentile. */
 const drawn = (chart) => (chart.lines.at(-1)[1] === ERRORS ? chart.lines : [...chart.lines].reverse());
 
@@ -96,7 +114,11 @@ function options(chart, width) {
       { ...axis, size: 26, space: 90, values: (_, times) => times.map(clock) },
       { ...axis, size: 58, space: 28, values: (_, values) => values.map((value) => (value === null ? "" : chart.format(value))) },
     ],
-    scales: { y: { range: (_, __, high) => [0, Math.max(high ?? 0, chart.empty === 0 ? 1 : 0.1) * 1.1] } },
-    series: [{}, ...drawn(chart).map(([label, , variable]) => ({ label, stroke: color(variable), width: 1.5, spanGaps: false }))],
+    scales: { y: { range: (_, __, high) => rangeOf(high, chart.empty) } },
+    series: [{}, ...drawn(chart).map(([label, , variable]) => ({ label, stroke: color(variable), width: 1.5, spanGaps: false, points: pointsOf(color(variable)) }))],
   };
+}
+
+function pointsOf(fill) {
+  return { show: false, filter: (plot, series) => ends(plot.data[series]), fill, stroke: fill, size: 6 };
 }

@@ -52,9 +52,24 @@ export function milliseconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value === 0) return "0\u00a0ms";
   if (value >= 1000) return `${(value / 1000).toFixed(2)}\u00a0s`;
-  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)}\u00a0ms`;
+  return `${value >= 99.5 ? Math.round(value) : value.toPrecision(2)}\u00a0ms`;
 }
 
 export const rate = (value) => (value === 0 ? "0" : value >= 10 ? value.toFixed(0) : value.toFixed(1));
 
 export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+
+/** Return the browser's distance from UTC at a time, such as "UTC+02:00". */
+export function zone(seconds = Date.now() / 1000) {
+  const minutes = -new Date(seconds * 1000).getTimezoneOffset();
+  if (!minutes) return "UTC";
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60].map((each) => String(each).padStart(2, "0"));
+  return `UTC${minutes < 0 ? "-" : "+"}${hours}:${rest}`;
+}
+
+/** Return a date and time with its time zone, in the form that the commands print. */
+export function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((each) => String(each).padStart(2, "0")).join("-");
+  return `${day} ${clock(seconds)} ${zone(seconds)}`;
+}

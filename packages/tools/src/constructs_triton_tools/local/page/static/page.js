@@ -4,18 +4,19 @@ import { answerOf, showStream } from "./answer.js";
 import { callTexts, targetHeaders } from "./calls.js";
 import { Charts } from "./charts.js";
 import { byId, clock, h, setState, setText, table } from "./dom.js";
+import { Waits, healthOf, hintOf, lostConnection } from "./health.js";
 import { InputFields } from "./inputs.js";
 import { Overview, kindOf, targetsOf, titleOf } from "./overview.js";
 import { Steps } from "./steps.js";
-import { decodeResponse, encodeRequest } from "./tensors.js";
+import { decodeResponse, encodeRequest, generateRequest } from "./tensors.js";
 
 const MOST_LOG_LINES = 2000;
 const FAILED = 424;
-const MOST_NAMES = 4;
 
 const charts = new Charts();
 const overview = new Overview(select);
 const steps = new Steps();
+const waits = new Waits();
 const logs = new Map();
 let state = { endpoints: [] };
 let selected = null; // {key, endpoint, server, target} of the latest state
@@ -31,6 +32,7 @@ const RETRY_MS = 2000;
 const SILENCE_MS = 15000;
 let events = null;
 let heardAt = 0;
+let stateAt = 0; // when the run was last heard
 
 /** Connect again and again: a browser itself gives up after a response that is no event stream. */
 function connect() {
@@ -38,11 +40,11 @@ function connect() {
   heardAt = Date.now();
   events = new EventSource("events");
   events.addEventListener("open", () => {
-    setState(byId("connection"), "live");
+    showConnection("live");
     logs.forEach((lines) => lines.splice(0)); // a new connection sends the log from its beginning
   });
   events.addEventListener("error", () => {
-    setState(byId("connection"), "not connected");
+    showConnection("not connected");
     if (events.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
   });
   on("state", showState);
@@ -54,6 +56,7 @@ function connect() {
 function on(name, handle) {
   events.addEventListener(name, (event) => {
     heardAt = Date.now();
+    if (stateAt) stateAt = heardAt;
     handle(JSON.parse(event.data));
   });
 }
@@ -61,14 +64,24 @@ function on(name, handle) {
 connect();
 setInterval(() => {
   if (Date.now() - heardAt < SILENCE_MS) return;
+  showConnection("not answering");
   connect();
-  setState(byId("connection"), "not answering");
 }, RETRY_MS);
+
+/** Without a connection the page keeps what it has shown, and says from when that is. */
+function showConnection(connection) {
+  const isLost = connection !== "live";
+  setState(byId("connection"), connection);
+  if (isLost && stateAt) showHealth({ text: lostConnection(stateAt), isBad: true });
+  document.body.classList.toggle("lost", isLost && stateAt > 0);
+}
 
 function showState(latest) {
   state = latest;
+  stateAt = Date.now();
+  waits.add(state, stateAt);
   overview.show(state);
-  showHealth();
+  showHealth(healthOf(state, waits.longest()));
   const targets = targetsOf(state);
   const found = targets.find((each) => each.key === selected?.key);
   if (!found && targets.length) select(remembered(targets) ?? targets[0].key);
@@ -151,21 +164,14 @@ function showSelected(found) {
   const of = title === endpoint.name ? "" : ` of ${endpoint.name}`;
   setText(byId("try-title"), `Try ${title}${of}${endpoint.servers.length > 1 ? `, ${kindOf(server, target)}` : ""}`);
   setState(byId("selected-state"), target.state);
+  setText(byId("hint"), hintOf(target.state));
   steps.show(found, form);
   showFailure();
 }
 
-/** Say in words how many calls failed in the last minute, and of which models. */
-function showHealth() {
-  const sum = (name) => state.endpoints.reduce((all, each) => all + each[name], 0);
-  const [calls, failures, refused] = [sum("recent_calls"), sum("recent_failures"), sum("recent_errors") - sum("recent_failures")];
-  const failing = targetsOf(state).filter(({ target }) => target.recent_failures || target.state === "failed").map(({ server, target }) => titleOf(server, target));
-  const names = failing.length > MOST_NAMES ? `${failing.slice(0, MOST_NAMES).join(", ")} and ${failing.length - MOST_NAMES} more` : failing.join(", ");
-  const count = `${failures} of ${calls} calls failed in the last minute${names ? `: ${names}` : ""}`;
-  const without = names ? `The last call failed of ${names}` : calls ? `No model failed in ${calls} calls of the last minute` : "";
-  const wrong = refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
-  setText(byId("health"), [failures ? count : without, wrong].filter(Boolean).join("; "));
-  byId("health").classList.toggle("bad", Boolean(failures || names));
+function showHealth({ text, isBad }) {
+  setText(byId("health"), text);
+  byId("health").classList.toggle("bad", isBad);
 }
 
 function showFailure() {
@@ -217,13 +223,6 @@ function readCall() {
   return { call, request, inputs };
 }
 
-/** A generate request has the inputs as members, a tensor with one value as that value. */
-function generateRequest(inputs) {
-  const members = Object.fromEntries(inputs.map((each) => [each.name, each.values.length === 1 ? each.values[0] : each.values]));
-  const text = JSON.stringify(members);
-  return { contentType: "application/json", body: new TextEncoder().encode(text), text };
-}
-
 byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   if (!form) return;
@@ -248,7 +247,7 @@ async function send({ call, request }, place) {
   const response = await fetch(`/endpoints/${encodeURIComponent(call.endpoint)}/${path}`, { method: "POST", body: request.body, headers: { "Content-Type": request.contentType, ...targetHeaders(call) } });
   if (!response.ok) throw new Error(errorText(response.status, await response.text()));
   if (call.kind === "generate_stream") {
-    await showStream(response, place);
+    await showStream(response, place, start);
     return;
   }
   const body = new Uint8Array(await response.arrayBuffer());
@@ -264,7 +263,7 @@ function decoded(response, body) {
   try {
     return decodeResponse(response.headers.get("Content-Type") ?? "", body);
   } catch (error) {
-    throw new Error(`The answer cannot be read (${error.message}). If an output has bytes that are no text, such as a picture, choose "answer in binary".`);
+    throw new Error(`The answer cannot be read (${error.message}). If an output has bytes that are no text, such as a picture, choose "answer in binary".`, { cause: error });
   }
 }
 

@@ -99,7 +99,7 @@ export async function pictureValues(body, dims, layout, scale, isInteger) {
   context.imageSmoothingQuality = "high";
   context.drawImage(bitmap, 0, 0, width, height);
   const { data } = context.getImageData(0, 0, width, height);
-  const values = new Array(size.channels * height * width);
+  const values = Array.from({ length: size.channels * height * width });
   for (let pixel = 0; pixel < height * width; pixel += 1) {
     for (let channel = 0; channel < size.channels; channel += 1) {
       const index = layout === "NHWC" ? pixel * size.channels + channel : channel * height * width + pixel;

@@ -1,12 +1,14 @@
 // Shows endpoints in AWS. The page asks once a minute while it can be seen; the server bounds the readings.
 
 import { Charts } from "./charts.js";
-import { byId, clock, h, setText, table } from "./dom.js";
+import { byId, clock, h, moment, setText, table, zone } from "./dom.js";
 
 const INTERVAL = 60_000;
-const SERVING = ["InService", "Updating", "SystemUpdating", "RollingBack"];
+/** CloudWatch delivers the figures of a minute some minutes later. */
+const LATE_MINUTES = 3;
+const SERVING = new Set(["InService", "Updating", "SystemUpdating", "RollingBack"]);
 
-const charts = new Charts({ seconds: 3600, step: 60, requests: "Requests per minute", latency: "Model latency" });
+const charts = new Charts({ seconds: 3600, step: 60, late: LATE_MINUTES, requests: "Requests per minute", latency: "Model latency" });
 let series = [];
 
 byId("series").addEventListener("change", showCharts);
@@ -26,7 +28,7 @@ async function read() {
 function show(state) {
   byId("failure").replaceChildren(...(state.error ? [h("div", { class: "failure" }, h("pre", {}, state.error))] : []));
   const endpoints = state.endpoints ?? [];
-  const when = state.read_at ? `read at ${clock(state.read_at)}` : "not read";
+  const when = state.read_at ? `read at ${clock(state.read_at)} ${zone()}` : "not read";
   setText(byId("connection"), `${when}, ${state.metrics_read} metrics so far, ${state.readings_left} readings left`);
   setText(byId("address"), state.region ?? "");
   byId("endpoints").replaceChildren(...endpoints.map(endpointOf));
@@ -37,14 +39,16 @@ function show(state) {
 }
 
 function endpointOf(endpoint) {
-  const isServing = SERVING.includes(endpoint.status);
+  const isServing = SERVING.has(endpoint.status);
   const shown = endpoint.status === "InService" ? "ready" : isServing ? "loading" : "failed";
   const status = h("span", { class: "state", "data-state": shown }, endpoint.status);
+  const alarms = endpoint.alarms.length;
+  const alarm = alarms ? h("span", { class: "state", "data-state": "failed" }, `${alarms} alarm${alarms === 1 ? "" : "s"}`) : "";
   const missing = endpoint.types_without_price;
-  const cost = endpoint.cost_per_hour === null ? `not known: no price of ${missing.join(", ")}; use --prices` : `${endpoint.cost_per_hour} an hour`;
+  const cost = endpoint.cost_per_hour === null ? `not known: no price of ${missing.join(", ")}; use --prices` : `${endpoint.cost_per_hour} ${endpoint.currency || "in the currency of --prices"} an hour`;
   const rows = endpoint.variants.map((each) => [`${each.name}${each.is_shadow ? " (shadow)" : ""}`, typesOf(each), `${each.current_instances ?? "?"} of ${each.desired_instances ?? "?"}`, each.weight ?? "–", each.triton_version ?? "–"]);
   const copies = endpoint.components.map((each) => [each.name, each.status, `${each.current_copies ?? "?"} of ${each.desired_copies ?? "?"}`]);
-  return h("div", { class: "deployed" }, h("h3", {}, endpoint.name, " ", status), h("p", { class: "note" }, `Instances cost ${cost}.`),
+  return h("div", { class: "deployed" }, h("h3", {}, endpoint.name, " ", status, " ", alarm), h("p", { class: "note" }, `Instances cost ${cost}.`),
     endpoint.failure_reason ? h("pre", { class: "bad" }, endpoint.failure_reason) : "",
     scrolled(`Variants of ${endpoint.name}`, [["Variant"], ["Instances by type"], ["Running", "number"], ["Weight", "number"], ["Triton", "number"]], rows),
     copies.length ? scrolled(`Inference components of ${endpoint.name}`, [["Component"], ["Status"], ["Copies", "number"]], copies) : "",
@@ -62,7 +66,7 @@ function scalingOf(endpoint, scaling) {
 }
 
 function deploymentOf(endpoint) {
-  const when = endpoint.last_modified ? new Date(endpoint.last_modified).toLocaleString() : "unknown time";
+  const when = endpoint.last_modified ? moment(Date.parse(endpoint.last_modified) / 1000) : "unknown time";
   return h("div", {}, h("h3", {}, endpoint.name), h("p", {}, `${endpoint.deployment}, ${when}`), h("p", { class: "note" }, `configuration ${endpoint.endpoint_config}`), listOf(endpoint.pending.map((line) => ["", line])));
 }
 

@@ -71,7 +71,7 @@ export class Steps {
     const failed = this.failed(target);
     // Triton calls a model of a multi-model container by the name of its archive.
     if (server.is_multi_model && form && models.has(target.name)) models.set(form.model, models.get(target.name));
-    setText(byId("steps-note"), server.no_statistics ? `Times are not available: ${server.no_statistics}` : "Means of a request, from the server's own statistics.");
+    setText(byId("steps-note"), server.no_statistics ? `Times are not available: ${server.no_statistics}` : "Means of a request in the server, from its own statistics. The gateway also counts the connection to the server, and this page the way to the gateway.");
     byId("restart-counts").hidden = Boolean(server.no_statistics);
     const layers = [];
     for (const step of form?.steps ?? []) (layers[step.layer] ??= []).push(step);
@@ -99,17 +99,18 @@ function stepTimes(model, longest) {
   return h("div", {}, bar, h("p", { class: "times" }, none ?? `queue ${milliseconds(queue)}, compute ${milliseconds(compute)}`));
 }
 
+function svgElement(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  return element;
+}
+
 /** A bar of two parts. Its widths are attributes of SVG, which need no style in the HTML. */
 function svgBar(parts) {
-  const make = (tag, attributes) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
-    return element;
-  };
-  const svg = make("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const svg = svgElement("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
   let x = 0;
   for (const [name, share] of parts) {
-    svg.append(make("rect", { class: name, x, y: 0, height: 4, width: Math.max(0, 100 * share) }));
+    svg.append(svgElement("rect", { class: name, x, y: 0, height: 4, width: Math.max(0, 100 * share) }));
     x += 100 * share;
   }
   return svg;

@@ -82,6 +82,13 @@ export function encodeRequest(inputs, { binaryOutput }) {
   return { contentType: `${BINARY};json-header-size=${head.length}`, body: concat([head, ...payloads]), text: null };
 }
 
+/** A generate request has the inputs as members, a tensor with one value as that value. */
+export function generateRequest(inputs) {
+  const members = Object.fromEntries(inputs.map((each) => [each.name, each.values.length === 1 ? each.values[0] : each.values]));
+  const text = JSON.stringify(members);
+  return { contentType: "application/json", body: encoder.encode(text), text };
+}
+
 /** Return the outputs of a response: {name, datatype, shape, values}, BYTES as Uint8Arrays. */
 export function decodeResponse(contentType, body) {
   const size = /json-header-size=(\d+)/.exec(contentType);

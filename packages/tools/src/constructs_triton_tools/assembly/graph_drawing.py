@@ -1,0 +1,195 @@
+"""Draws the graph of a stack as SVG: a column for each kind of node, readable on light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from constructs_triton_core.visible_text import visible
+from constructs_triton_tools.assembly.service_graph import Edge, Kind, Node, ServiceGraph
+
+_COLUMNS: tuple[Kind, ...] = ("caller", "endpoint", "variant", "component", "model", "storage")
+#: Callers and components of a stack that are drawn; there can be hundreds.
+_MOST = 12
+_LONGEST_LINE = 40
+_CHARACTER, _LINE, _PADDING, _BETWEEN, _ARROW, _TITLE = 6.8, 17, 12, 16, 104, 30
+_STYLE = """
+svg {
+  --ground: #ffffff; --text: #1a1f27; --quiet: #5a6472; --box: #f1f3f6; --accent: #1a5fb4; --wait: #8a5a00;
+  font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+}
+@media (prefers-color-scheme: dark) {
+  svg { --ground: #191d23; --text: #e4e8ee; --quiet: #a0aab8; --box: #262c35; --accent: #7ab3ff; }
+  svg { --wait: #e6b450; }
+}
+text { fill: var(--text); }
+.ground { fill: var(--ground); }
+.title, .first { font-weight: 600; }
+.label { fill: var(--quiet); font-size: 11px; stroke: var(--ground); stroke-width: 4px; paint-order: stroke; }
+.box { fill: var(--box); stroke: var(--quiet); }
+.endpoint .box { stroke: var(--accent); stroke-width: 2px; }
+.caller .box { rx: 16px; }
+.scaling .box { fill: none; stroke: var(--wait); stroke-dasharray: 4 3; }
+.edge { fill: none; stroke: var(--quiet); stroke-width: 1.3px; marker-end: url(#head); }
+.head { fill: var(--quiet); }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def draw_graphs(graphs: Sequence[ServiceGraph]) -> str:
+    """Return an SVG file with the stacks below each other."""
+    parts: list[str] = []
+    width, y = 0.0, float(_PADDING)
+    for graph in graphs:
+        drawing = _Drawing(_shortened(graph), y + _TITLE)
+        parts += [_text(_PADDING, y + 16, graph.stack, "title"), *drawing.lines()]
+        width, y = max(width, drawing.width), drawing.bottom + _BETWEEN
+    width += _PADDING
+    names = escape(visible(", ".join(each.stack for each in graphs)))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {y:g}" '
+            f'width="{width:g}" role="img">',
+            f"<title>What the endpoints of {names} serve</title>",
+            f"<style>{_STYLE}</style>",
+            '<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+            '<path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+            '<rect class="ground" width="100%" height="100%"/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+class _Drawing:
+    """The boxes of a stack: what a node leads to is on its right, what scales it is below it."""
+
+    def __init__(self, graph: ServiceGraph, top: float) -> None:
+        self._graph = graph
+        self._nodes = {each.key: each for each in graph.nodes}
+        self._lines = {
+            each.key: [part for line in each.lines for part in _wrapped(line)] for each in graph.nodes
+        }
+        self._left: dict[Kind, float] = {}
+        self._widths: dict[Kind, float] = {}
+        self.width = self._set_columns()
+        self._boxes: dict[str, _Box] = {}
+        self.bottom = top
+        # What no endpoint leads to, such as an adapter of another stack's base, is below the endpoints.
+        for node in sorted(graph.nodes, key=lambda each: each.kind != "endpoint"):
+            if node.key not in self._boxes:
+                self.bottom = self._place(node, self.bottom) + _BETWEEN
+
+    def _set_columns(self) -> float:
+        x = float(_PADDING)
+        for kind in _COLUMNS:
+            found = [each for each in self._graph.nodes if self._column(each) == kind]
+            if found:
+                longest = max(len(line) for each in found for line in self._lines[each.key])
+                self._left[kind], self._widths[kind] = x, longest * _CHARACTER + 2 * _PADDING
+                x += self._widths[kind] + _ARROW
+        return x - _ARROW
+
+    def _column(self, node: Node) -> Kind:
+        """Return the column of a node; scaling is in that of what it scales."""
+        if node.kind != "scaling":
+            return node.kind
+        return next(self._nodes[each.end].kind for each in self._graph.edges if each.start == node.key)
+
+    def _place(self, node: Node, top: float) -> float:
+        """Place a node and what belongs to it, and return the y of the lowest edge."""
+        column = self._column(node)
+        height = len(self._lines[node.key]) * _LINE + _PADDING
+        self._boxes[node.key] = _Box(self._left[column], top, self._widths[column], height)
+        below = bottom = top + height
+        for user in self._linked(node, "scaling"):
+            below = self._place(user, below + _BETWEEN)
+        left, right = top, top
+        for user in [each for each in self._linked(node, "caller") if each.key not in self._boxes]:
+            left = self._place(user, left) + _BETWEEN
+        for edge in self._graph.edges:
+            if edge.start == node.key and edge.end not in self._boxes:
+                right = self._place(self._nodes[edge.end], right) + _BETWEEN
+        return max(bottom, below, left - _BETWEEN, right - _BETWEEN)
+
+    def _linked(self, node: Node, kind: Kind) -> Iterator[Node]:
+        for edge in self._graph.edges:
+            if edge.end == node.key and self._nodes[edge.start].kind == kind:
+                yield self._nodes[edge.start]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the elements: arrows first, so that boxes are over them, then their labels."""
+        placed = [each for each in self._graph.edges if each.start in self._boxes and each.end in self._boxes]
+        for edge in placed:
+            yield f'<path class="edge" d="{self._path(edge)}"/>'
+        for key, box in self._boxes.items():
+            yield f'<g class="{self._nodes[key].kind}">'
+            size = f'width="{box.width:g}" height="{box.height:g}"'
+            yield f'<rect class="box" x="{box.x:g}" y="{box.y:g}" {size} rx="5"/>'
+            for number, line in enumerate(self._lines[key]):
+                kind = "first" if number == 0 else ""
+                yield _text(box.x + _PADDING, box.y + 18 + number * _LINE, line, kind)
+            yield "</g>"
+        for edge in placed:
+            if edge.text and self._nodes[edge.start].kind != "scaling":
+                end = self._boxes[edge.end]
+                yield _text(end.x - 12, _middle(end) - 6, edge.text, "label", "end")
+
+    def _path(self, edge: Edge) -> str:
+        start, end = self._boxes[edge.start], self._boxes[edge.end]
+        if start.x == end.x:
+            middle = start.x + start.width / 2
+            return f"M{middle:g},{start.y:g} V{end.y + end.height:g}"
+        x1, x2 = start.x + start.width, end.x
+        bend = (x2 - x1) / 2
+        y1, y2 = _middle(start), _middle(end)
+        return f"M{x1:g},{y1:g} C{x1 + bend:g},{y1:g} {x2 - bend:g},{y2:g} {x2:g},{y2:g}"
+
+
+def _middle(box: _Box) -> float:
+    return box.y + min(box.height, _LINE + _PADDING) / 2
+
+
+def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{named}>{escape(visible(text))}</text>'
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Yield a text in lines, which end after a separator where there is one."""
+    while len(text) > _LONGEST_LINE:
+        cut = 1 + max(text.rfind(mark, _LONGEST_LINE // 2, _LONGEST_LINE) for mark in " /-:.")
+        cut = cut or _LONGEST_LINE
+        yield text[:cut].rstrip()
+        text = text[cut:]
+    yield text
+
+
+def _shortened(graph: ServiceGraph) -> ServiceGraph:
+    """Return a graph with the first callers and components, and one node for the others of each kind."""
+    keys = {each.key for each in graph.nodes}
+    nodes, edges = list(graph.nodes), [each for each in graph.edges if {each.start, each.end} <= keys]
+    for kind in ("caller", "component"):
+        others = {each.key for each in [each for each in graph.nodes if each.kind == kind][_MOST:]}
+        if not others:
+            continue
+        more = Node(f"more {kind}", kind, (f"and {len(others):,} more",))
+        moved = dict.fromkeys(
+            Edge(more.key, each.end) if each.start in others else Edge(each.start, more.key)
+            for each in edges
+            if (each.start if kind == "caller" else each.end) in others and each.text != "scales"
+        )
+        nodes = [each for each in nodes if each.key not in others] + [more]
+        edges = [each for each in edges if not {each.start, each.end} & others] + list(moved)
+        # What only those others use is not drawn either.
+        used = {key for each in edges for key in (each.start, each.end)}
+        nodes = [each for each in nodes if each.kind == "endpoint" or each.key in used]
+    return ServiceGraph(graph.stack, nodes, edges)
