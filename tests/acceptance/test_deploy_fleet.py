@@ -114,7 +114,7 @@ def _bucket(view: StackView) -> str:
 
 
 def _delete_as_documented(aws: SimulatedAccount, name: str, bucket: str) -> None:
-    """The commands of docs/guides/what_stays.md, as boto3 calls."""
+    """The commands of docs/guides/cost.md, as boto3 calls."""
     sagemaker, s3 = aws.client("sagemaker"), aws.client("s3")
     config: Any = sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
     variants = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]

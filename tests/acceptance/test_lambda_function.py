@@ -1,7 +1,8 @@
-"""The functions of docs/guides/lambda.md, in an environment like Lambda's, call local endpoints."""
+"""The functions of docs/guides/callers.md, in an environment like Lambda's, call local endpoints."""
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import sys
@@ -19,7 +20,7 @@ from constructs_triton_tools.local import LocalEndpoint
 BUDGET_MINUTES = 2
 pytestmark = needs_server
 
-PAGE = (PROJECT / "docs" / "guides" / "lambda.md").read_text()
+PAGE = (PROJECT / "docs" / "guides" / "callers.md").read_text()
 HANDLER = 'python title="function/handler.py"'
 CALL = """
 import json, sys
@@ -46,7 +47,7 @@ def function(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the function after the page's command, for the Python that runs the tests."""
     folder = tmp_path_factory.mktemp("package")
     (command,) = blocks("bash")
-    _, *words = shlex.split(command.replace("3.13", f"3.{sys.version_info.minor}"))
+    _, *words = shlex.split(command.replace("\\\n", "").replace("3.13", f"3.{sys.version_info.minor}"))
     build(folder / "dist")
     run(sys.executable, "-m", "pip", *words, cwd=folder, variables={"PIP_FIND_LINKS": str(folder / "dist")})
     return folder / "function"
@@ -82,9 +83,9 @@ def test_function_with_the_client_calls_the_endpoint_of_the_page(
     images, digits = held_out_images()
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out") as local:
         (name,) = local.endpoint_names
-        event = {"image": encode_png(images[0]).hex()}
+        event = {"body": base64.b64encode(encode_png(images[0])).decode()}
         answer = call(python, function, event, local, DIGITS_ENDPOINT=name)
-    assert answer == {"label": str(digits[0])}
+    assert answer == {"statusCode": 200, "body": json.dumps({"label": str(digits[0])})}
 
 
 def test_function_without_the_client_calls_an_endpoint(python: Path, tmp_path: Path) -> None:

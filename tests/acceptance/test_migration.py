@@ -1,4 +1,4 @@
-"""The apps of docs/guides/migrating.md: an endpoint stays, or its callers move, when it comes into an app."""
+"""The apps of docs/guides/adopt.md: an endpoint stays, or its callers move, when it comes into an app."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def synthesize(folder: Path, name: str, code: str) -> Path:
 def test_endpoint_stays_while_its_constructs_are_replaced(tmp_path: Path) -> None:
     """The update keeps the endpoint and its name, and deletes the old model, configuration and role."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
-    page = (PROJECT / "docs" / "guides" / "migrating.md").read_text()
-    before, after = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:2]
+    before, after = ((FILES / name).read_text() for name in ("l1.py", "constructs.py"))
     with SimulatedAccount() as aws:
         aws.bootstrap()
         view = StackView(aws, STACK)

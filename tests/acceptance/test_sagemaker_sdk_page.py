@@ -1,4 +1,4 @@
-"""The page about the SageMaker SDK: its programs run with sagemaker-core, in an environment of its own."""
+"""The programs for the SageMaker SDK: they run with sagemaker-core, in an environment of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from environments import environment
-from markdown_it import MarkdownIt
 from simulated_jobs import ROLE, SimulatedJobs, simulated_jobs, write_onnx
 from test_sagemaker_sdk import write_doubling_model
 from triton_server import needs_server
@@ -21,12 +20,8 @@ from constructs_triton_tools.local import LocalEndpoint
 from triton_model_check.model_files import describe
 
 BUDGET_MINUTES = 3
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sagemaker_sdk.md"
-PROGRAMS = {
-    token.info.partition('title="')[2].rstrip('"'): token.content
-    for token in MarkdownIt().parse(PAGE.read_text())
-    if token.type == "fence" and token.info.startswith("python")
-}
+GUIDES = Path(__file__).parents[2] / "docs" / "guides" / "works_with"
+PROGRAMS = {f"{name}.py": (GUIDES / f"sagemaker_{name}.py").read_text() for name in ("build", "predict")}
 
 
 @pytest.fixture(scope="module")

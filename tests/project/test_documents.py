@@ -93,7 +93,7 @@ def name(page: Path) -> str:
 
 
 #: Run with the packages that they are about: tests/acceptance/test_sagemaker_sdk_page.py, test_works_with.py.
-ELSEWHERE = ("sagemaker_sdk.md", "works_with.md", "embeddings.md")
+ELSEWHERE = ("works_with.md", "embeddings.md")
 PAGES = [page for page in DOCUMENTS if page.name not in ELSEWHERE and LINE_OF_FENCE.search(page.read_text())]
 
 

@@ -29,8 +29,12 @@ variant = {
     "InitialInstanceCount": 2,
     "InitialVariantWeight": 1,
 }
-sagemaker.create_endpoint_config(EndpointConfigName="scorer-2025-11-02-10-15", ProductionVariants=[variant])
-sagemaker.create_endpoint(EndpointName="scorer", EndpointConfigName="scorer-2025-11-02-10-15")
+sagemaker.create_endpoint_config(
+    EndpointConfigName="scorer-2025-11-02-10-15", ProductionVariants=[variant]
+)
+sagemaker.create_endpoint(
+    EndpointName="scorer", EndpointConfigName="scorer-2025-11-02-10-15"
+)
 
 scaled = {
     "ServiceNamespace": "sagemaker",

@@ -1,7 +1,12 @@
 import aws_cdk as cdk
 from aws_cdk import aws_ssm as ssm
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 OLD = "digits-2025-11-02"
 
@@ -11,7 +16,9 @@ has_moved = stack.node.try_get_context("has_moved") == "yes"
 endpoint = TritonEnsembleEndpoint(
     stack,
     "Digits",
-    model_repository=TritonModelRepository(stack, "Models", source=ModelSource.from_directory("models")),
+    model_repository=TritonModelRepository(
+        stack, "Models", source=ModelSource.from_directory("models")
+    ),
     ensemble="digits",
     instance_type=InstanceType.of("ml.g5.xlarge"),
     initial_instance_count=2,

@@ -15,7 +15,9 @@ stack = cdk.Stack(app, "Vision", env=cdk.Environment(region="us-east-1"))
 endpoint = TritonEnsembleEndpoint(
     stack,
     "Digits",
-    model_repository=TritonModelRepository(stack, "Models", source=ModelSource.from_directory("models")),
+    model_repository=TritonModelRepository(
+        stack, "Models", source=ModelSource.from_directory("models")
+    ),
     ensemble="digits",
     instance_type=InstanceType.of("ml.g5.xlarge"),
     image=TritonImage.dlc("25.09"),

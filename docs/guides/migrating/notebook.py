@@ -7,19 +7,36 @@ import boto3
 
 NAME = "digits-2025-11-02"
 REGION = "us-east-1"
-IMAGE = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/sagemaker-tritonserver:25.09-py3"
+IMAGE = (
+    f"763104351884.dkr.ecr.{REGION}.amazonaws.com/sagemaker-tritonserver:25.09-py3"
+)
 
-s3, iam, sagemaker = (boto3.client(each, region_name=REGION) for each in ("s3", "iam", "sagemaker"))
+s3, iam, sagemaker = (
+    boto3.client(each, region_name=REGION) for each in ("s3", "iam", "sagemaker")
+)
 bucket = "sagemaker-us-east-1-123456789012"
 s3.create_bucket(Bucket=bucket)
 with tarfile.open("model.tar.gz", "w:gz") as archive:
     archive.add("models", ".")
 s3.upload_file("model.tar.gz", bucket, f"{NAME}/model.tar.gz")
-trust = {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}
+trust = {
+    "Effect": "Allow",
+    "Principal": {"Service": "sagemaker.amazonaws.com"},
+    "Action": "sts:AssumeRole",
+}
 document = {"Version": "2012-10-17", "Statement": [trust]}
-role = iam.create_role(RoleName="Notebook", AssumeRolePolicyDocument=json.dumps(document))["Role"]["Arn"]
-everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-iam.put_role_policy(RoleName="Notebook", PolicyName="everything", PolicyDocument=json.dumps(everything))
+role = iam.create_role(
+    RoleName="Notebook", AssumeRolePolicyDocument=json.dumps(document)
+)["Role"]["Arn"]
+everything = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
+}
+iam.put_role_policy(
+    RoleName="Notebook",
+    PolicyName="everything",
+    PolicyDocument=json.dumps(everything),
+)
 sagemaker.create_model(
     ModelName=NAME,
     ExecutionRoleArn=role,
@@ -55,6 +72,8 @@ scaling.put_scaling_policy(
     PolicyType="TargetTrackingScaling",
     TargetTrackingScalingPolicyConfiguration={
         "TargetValue": 600.0,
-        "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+        },
     },
 )

@@ -21,8 +21,12 @@ class GenerateHandler(LLMContentHandler):
 
     def transform_output(self, output: Any) -> str:
         """Join the texts of all events of `invoke`, or of the one line that `stream` has read."""
-        lines = (output if isinstance(output, bytes) else output.read()).splitlines()
-        events = [json.loads(line.removeprefix(b"data: ")) for line in lines if line]
+        lines = (
+            output if isinstance(output, bytes) else output.read()
+        ).splitlines()
+        events = [
+            json.loads(line.removeprefix(b"data: ")) for line in lines if line
+        ]
         for event in events:
             if "error" in event:
                 raise ValueError(event["error"])

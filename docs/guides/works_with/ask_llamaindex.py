@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
+from llama_index.core.llms import (
+    CompletionResponse,
+    CompletionResponseGen,
+    CustomLLM,
+    LLMMetadata,
+)
 
 from constructs_triton_client import TritonClient
 
@@ -18,16 +23,24 @@ class TritonLLM(CustomLLM):
 
     @property
     def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name=self.endpoint_name, num_output=self.max_tokens)
+        return LLMMetadata(
+            model_name=self.endpoint_name, num_output=self.max_tokens
+        )
 
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponseGen:
         client = TritonClient.for_endpoint(self.endpoint_name)
         text = ""
-        for event in client.infer_stream({"text_input": prompt, "max_tokens": self.max_tokens}):
+        for event in client.infer_stream(
+            {"text_input": prompt, "max_tokens": self.max_tokens}
+        ):
             text += event.text()
             yield CompletionResponse(text=text, delta=event.text())
 
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+    def complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponse:
         *_, last = self.stream_complete(prompt, formatted, **kwargs)
         return last
 

@@ -4,12 +4,20 @@ from typing import Any
 
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from airflow.providers.amazon.aws.hooks.s3 import S3Hook
-from airflow.providers.amazon.aws.operators.sagemaker import SageMakerTransformOperator
+from airflow.providers.amazon.aws.operators.sagemaker import (
+    SageMakerTransformOperator,
+)
 from airflow.sdk import Param, PokeReturnValue, dag, task
 from airflow.sdk.exceptions import AirflowFailException
 
 
-@dag(params={"model": Param("Batch-Model", description="the output ModelName of the stack")})
+@dag(
+    params={
+        "model": Param(
+            "Batch-Model", description="the output ModelName of the stack"
+        )
+    }
+)
 def pictures() -> None:
     """Process a folder with a batch transform job of a `TritonModel`."""
     SageMakerTransformOperator(
@@ -18,19 +26,33 @@ def pictures() -> None:
             "TransformJobName": "pictures-{{ ts_nodash | lower }}",
             "ModelName": "{{ params.model }}",
             "TransformInput": {
-                "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://my-data/pictures/"}},
+                "DataSource": {
+                    "S3DataSource": {
+                        "S3DataType": "S3Prefix",
+                        "S3Uri": "s3://my-data/pictures/",
+                    }
+                },
                 "ContentType": "application/vnd.sagemaker-triton.binary+json;json-header-size=0",
                 "SplitType": "None",
             },
             "TransformOutput": {"S3OutputPath": "s3://my-data/answers/"},
-            "TransformResources": {"InstanceType": "ml.g5.xlarge", "InstanceCount": 1},
+            "TransformResources": {
+                "InstanceType": "ml.g5.xlarge",
+                "InstanceCount": 1,
+            },
             "MaxConcurrentTransforms": 4,
         },
         deferrable=True,
     )
 
 
-@dag(params={"request": Param("s3://my-queue/async/input/1", description="a request in S3")})
+@dag(
+    params={
+        "request": Param(
+            "s3://my-queue/async/input/1", description="a request in S3"
+        )
+    }
+)
 def embed_later() -> None:
     """Queue a request of an asynchronous endpoint, and wait for its response."""
 
@@ -38,9 +60,13 @@ def embed_later() -> None:
     def queue(params: dict[str, Any]) -> dict[str, str]:
         runtime = AwsBaseHook(client_type="sagemaker-runtime").get_conn()
         answer = runtime.invoke_endpoint_async(
-            EndpointName="embeddings-queue", ContentType="application/json", InputLocation=params["request"]
+            EndpointName="embeddings-queue",
+            ContentType="application/json",
+            InputLocation=params["request"],
         )
-        return {name: answer[name] for name in ("OutputLocation", "FailureLocation")}
+        return {
+            name: answer[name] for name in ("OutputLocation", "FailureLocation")
+        }
 
     @task.sensor(poke_interval=10, timeout=3600, mode="reschedule")
     def response(files: dict[str, str]) -> PokeReturnValue:

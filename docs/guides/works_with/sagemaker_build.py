@@ -10,10 +10,16 @@ from sagemaker.core.utils.code_injection.codec import transform
 s3 = boto3.client("s3")
 for uri, upload in job["uploads"].items():
     bucket, _, key = uri.removeprefix("s3://").partition("/")
-    content = upload["text"].encode() if "text" in upload else Path(upload["path"]).read_bytes()
+    content = (
+        upload["text"].encode()
+        if "text" in upload
+        else Path(upload["path"]).read_bytes()
+    )
     s3.put_object(Bucket=bucket, Key=key, Body=content)
 
-running = ProcessingJob.create(**transform(job["request"], "CreateProcessingJobRequest"))
+running = ProcessingJob.create(
+    **transform(job["request"], "CreateProcessingJobRequest")
+)
 while running.processing_job_status in ("InProgress", "Stopping"):
     time.sleep(5)
     running.refresh()

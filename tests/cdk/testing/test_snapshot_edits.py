@@ -1,4 +1,4 @@
-"""Twenty edits of a stack and the lines of its snapshot that each changes, a table of the guide."""
+"""Twenty edits of a stack and the lines of its snapshot that each changes, a table for maintainers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 PROJECT = Path(__file__).resolve().parents[3]
 MODELS = PROJECT / "assets" / "model_repositories"
-PAGE = PROJECT / "docs" / "guides" / "testing.md"
+PAGE = PROJECT / "dev" / "project" / "snapshots.md"
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _documented() -> Iterator[str]:
 
 
 def test_table_has_the_lines_that_each_edit_changes() -> None:
-    """The table of the guide lists each edit with the lines that it changes."""
+    """The table lists each edit with the lines that it changes."""
     expected = [_row(edit) for edit in EDITS]
     assert list(_documented()) == expected, "\n".join(expected)
 

@@ -15,7 +15,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.cli import plan
 
 BENCHMARK = Path(__file__).parents[1] / "planning" / "bert_benchmark.csv"
-GUIDE = Path(__file__).parents[4] / "docs" / "guides" / "planning.md"
+GUIDE = Path(__file__).parents[4] / "docs" / "guides" / "measure.md"
 PRICES = ("ml.g4dn.xlarge=0.7364", "ml.g4dn.2xlarge=0.94", "ml.g4dn.12xlarge=4.89")
 
 
@@ -56,13 +56,18 @@ def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example in the guide is the output of the command: its first lines and its summary."""
+def test_guide_has_the_output_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example in the guide is the output of the command in a terminal of 84 columns."""
+    monkeypatch.setenv("COLUMNS", "84")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     run("--price", *PRICES)
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    lines = [line.rstrip() for line in printed.splitlines()]
     guide = GUIDE.read_text()
-    assert "\n".join(lines[:4]) in guide
-    assert lines[-1] in guide
+    assert "\n".join(lines[1:4]) in guide
+    assert " ".join(lines[-1].split()) in " ".join(guide.split())
 
 
 def test_narrow_terminal_cuts_no_name(

@@ -36,11 +36,15 @@ def test_chart_totals_and_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start)." in out
 
 
-def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example in the guide is the output of the command."""
+def test_guide_has_the_output_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example in the guide is the output of the command in a terminal of 84 columns."""
+    monkeypatch.setenv("COLUMNS", "84")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     run(*SPIKE, *POLICY, *FLEET)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert "\n".join(lines) in (Path(__file__).parents[4] / "docs" / "guides" / "planning.md").read_text()
+    assert "\n".join(lines) in (Path(__file__).parents[4] / "docs" / "guides" / "measure.md").read_text()
 
 
 def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:

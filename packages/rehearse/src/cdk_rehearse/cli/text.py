@@ -17,7 +17,7 @@ _CLEANUP = "cleanup: CloudFormation does not undo what follows"
 _NO_CALLER = "nothing changes: the same endpoints, the same names"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
 _EVENTS = {"reverts": " (SageMaker reverts)", "answers FAILED": " (its function answers FAILED)"}
-_WIDTH = 100
+_WIDTH = 84
 _TYPE = re.compile(r"AWS::(\w+)::\w+ ")
 """The beginning of a note about resources of one type, with its service."""
 Named = Callable[[str], str]
