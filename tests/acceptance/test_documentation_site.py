@@ -84,7 +84,8 @@ def test_search_finds_the_page_among_the_first_three() -> None:
     """The site's own search has the right page among its first three results for each of thirty queries."""
     assert (len(BY_STRANGERS), len(QUERIES)) == (15, 30)
     (worker,) = (SITE / "assets" / "javascripts" / "workers").glob("search.*.min.js")
-    command = ["node", Path(__file__).parent / "search_site.js", worker, SITE / "search.json"]
+    script = Path(__file__).with_name("search_site.js")
+    command = ["node", str(script), str(worker), str(SITE / "search.json")]
     asked = subprocess.run(command, input=json.dumps([*QUERIES]), capture_output=True, text=True, check=True)
     found = {
         query: [place.partition(".html")[0] for place in places]
