@@ -114,6 +114,7 @@ def write_names(path: Path) -> None:
 
 def _page(title: str, source: str, names: Mapping[str, Any]) -> Iterator[str]:
     yield f"# {title}\n"
+    yield "[All names](index.md)\n"
     if source != "constructs_triton":
         yield f"{read_docstring(importlib.import_module(source)).text}\n"
     bases: dict[type, list[str]] = {}

@@ -111,8 +111,11 @@ def _listed(entries: Any, titles: Sequence[str]) -> Iterator[tuple[str, list[str
         yield entries, [*titles]
         return
     for entry in entries:
-        [(title, below)] = entry.items()
-        yield from _listed(below, [*titles, title])
+        if isinstance(entry, str):
+            yield entry, [*titles]
+        else:
+            [(title, below)] = entry.items()
+            yield from _listed(below, [*titles, title])
 
 
 def menu_of(page: str) -> list[str]:
