@@ -13,7 +13,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from documentation.console import same
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from observed_endpoints import Observed
 from operate_app import NAME, STACK, synthesize

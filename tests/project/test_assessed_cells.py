@@ -1,8 +1,8 @@
 """The comparison with other libraries: each cell was assessed under the row's published name.
 
-``assessed.csv`` is the study of the other libraries: for each row the name under which it was assessed, the words
-of the study, the day, the basis, and for each library a verdict that begins with a mark. ``peers.csv`` and
-the table of features are what is published. Who changes the name of a row assesses its cells again.
+``assessed.csv`` is the study of the other libraries: for each row the name under which it was assessed, the
+words of the study, the day, the basis, and for each library a verdict that begins with a mark. ``peers.csv``
+and the table of features are what is published. Who changes the name of a row assesses its cells again.
 """
 
 from __future__ import annotations

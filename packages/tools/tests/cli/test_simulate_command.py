@@ -41,6 +41,7 @@ def test_guide_has_the_output_of_the_command(
 ) -> None:
     """The example in the guide is the output of the command in a terminal of 84 columns."""
     monkeypatch.setenv("COLUMNS", "84")
+    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     run(*SPIKE, *POLICY, *FLEET)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
