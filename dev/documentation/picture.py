@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 FILLS = {"main": "#3454d1", "side": "#4a5568", "aws": "#b7560f", "good": "#1c7c54"}
-GREY = "#7585a0"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 LINE = 17
 CHIP = 25
-LINES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442")
-POINTS = 40
+LINES = ("#0b84c6", "#d08700", "#009e73", "#c0609a", "#8a7ad0")
+#: Colors that a dark page changes, as variables of CSS.
+STYLE = """
+svg { --quiet: #5a6472; --panel: #ffffff; --ink: #1a1f27; --grid: #dfe3e8; }
+@media (prefers-color-scheme: dark) {
+  svg { --quiet: #a0aab8; --panel: #16202e; --ink: #e4e8ee; --grid: #33415c; }
+}
+"""
+QUIET, PANEL, INK, GRID = (f"var(--{name})" for name in ("quiet", "panel", "ink", "grid"))
 
 
-def _invented(seed: int, x: float, width: float, bottom: float, height: float) -> str:
-    """Return the points of a line that looks like a day of traffic; each seed has its own level."""
-    level = 0.75 / (1 + 0.45 * seed)
-    day = (math.sin(math.pi * at / POINTS) ** 2 for at in range(POINTS + 1))
-    noise = (0.05 * math.sin(1.7 * at + 2.3 * seed) for at in range(POINTS + 1))
-    heights = (max(0.0, level * (0.35 + 0.65 * each) + wave) for each, wave in zip(day, noise, strict=True))
-    return " ".join(
-        f"{x + width * at / POINTS:.1f},{bottom - height * share:.1f}" for at, share in enumerate(heights)
-    )
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart. Without values, only its name is written; ``top`` is the value at the upper edge."""
+
+    name: str
+    values: Sequence[float] | None
+    top: float
 
 
 def _chip_width(name: str) -> float:
@@ -88,52 +92,74 @@ class Picture:
         self._grow(y + height)
         return y + height
 
-    def chart(self, place: tuple[float, float, float, float], title: str, names: Sequence[str]) -> None:
-        """Draw a panel of a dashboard: a line with invented values for each name, and the names below.
+    def chart(
+        self,
+        place: tuple[float, float, float, float],
+        title: str,
+        lines: Sequence[Line],
+        marks: Sequence[tuple[str, float]] = (),
+    ) -> None:
+        """Draw a panel of a dashboard: its lines, and horizontal lines at marked values; names are below.
 
-        ``place`` is x, y, width and height.
+        ``place`` is x, y, width and height. The axis on the left has the top of the first line, and the one
+        on the right that of the first line with another top.
         """
         x, y, width, height = place
-        is_rising = any(" p" in name for name in names)  # a higher percentile is a longer time
-        self._parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4" fill="#16202e" '
-            f'stroke="{GREY}"/>'
-        )
-        self._text(x + 10, y + 18, title, "#fff", anchor="start", size=13, bold=True)
-        rows = [names[start : start + 2] for start in range(0, len(names), 2)]
-        bottom = y + height - 12 - LINE * len(rows)
-        for part in (0, 0.5, 1):
-            level = bottom - part * (bottom - y - 30)
-            self._parts.append(
-                f'<path d="M{x + 10:g},{level:g} h{width - 20:g}" stroke="#33415c" stroke-width="1"/>'
-            )
-        for index, name in enumerate(names):
-            colour = LINES[index % len(LINES)]
-            seed = len(names) - index if is_rising else index
-            points = _invented(seed, x + 10, width - 20, bottom, bottom - y - 34)
-            self._parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
-            )
+        box = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4"'
+        self._parts.append(f'<rect {box} style="fill: {PANEL}; stroke: {GRID}"/>')
+        self._text(x + 10, y + 18, title, INK, anchor="start", size=13, bold=True)
+        rows = (len(lines) + 1) // 2
+        left, right, top, bottom = x + 40, x + width - 40, y + 36, y + height - 14 - LINE * rows
+        tops = list(dict.fromkeys(each.top for each in lines if each.values))
+        self._axes((left, right, top, bottom), tops)
+        for name, value in marks:
+            level = bottom - value / (tops[0] if tops else value) * (bottom - top)
+            style = f'style="stroke: {QUIET}" stroke-dasharray="4 3"'
+            self._parts.append(f'<path d="M{left:g},{level:.1f} H{right:g}" {style}/>')
+            self._text(right - 2, level - 3, name, QUIET, anchor="end", size=10)
+        for index, line in enumerate(lines):
+            color = LINES[index % len(LINES)] if line.values else GRID
+            if line.values:
+                step, scale = (right - left) / (len(line.values) - 1), (bottom - top) / (line.top or 1)
+                points = " ".join(
+                    f"{left + step * at:.1f},{bottom - scale * value:.1f}"
+                    for at, value in enumerate(line.values)
+                )
+                self._parts.append(
+                    f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.6"/>'
+                )
             row, column = divmod(index, 2)
-            left, line = x + 10 + column * (width / 2 - 8), y + height - LINE * (len(rows) - row) + 6
-            self._parts.append(f'<path d="M{left:g},{line - 4:g} h12" stroke="{colour}" stroke-width="3"/>')
-            self._text(left + 17, line, name, "#d7dfeb", anchor="start", size=11)
+            at, low = x + 10 + column * (width / 2 - 8), y + height - LINE * (rows - row) + 6
+            self._parts.append(
+                f'<path d="M{at:g},{low - 4:g} h12" style="stroke: {color}" stroke-width="3"/>'
+            )
+            self._text(at + 17, low, line.name, INK if line.values else QUIET, anchor="start", size=11)
         self._grow(y + height)
+
+    def _axes(self, place: tuple[float, float, float, float], tops: Sequence[float]) -> None:
+        left, right, top, bottom = place
+        for part in (0, 0.5, 1):
+            level = bottom - part * (bottom - top)
+            self._parts.append(f'<path d="M{left:g},{level:g} H{right:g}" style="stroke: {GRID}"/>')
+            for value, at, anchor in zip(tops, (left - 4, right + 4), ("end", "start"), strict=False):
+                self._text(
+                    at, level + 4, f"{value * part:,.{0 if value > 9 else 1}f}", QUIET, anchor=anchor, size=10
+                )
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], label: str = "") -> None:
         """Draw an arrow, with a label to the right of its middle."""
         (x1, y1), (x2, y2) = start, end
         self._parts.append(
-            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{GREY}" stroke-width="2" '
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" style="stroke: {QUIET}" stroke-width="2" '
             'marker-end="url(#head)"/>'
         )
         if label:
-            self._text((x1 + x2) / 2 + 8, (y1 + y2) / 2 + 4, label, GREY, size=12, anchor="start")
+            self._text((x1 + x2) / 2 + 14, (y1 + y2) / 2 + 4, label, QUIET, size=12, anchor="start")
         self._grow(y2)
 
     def label(self, x: float, y: float, text: str, *, anchor: str = "start", size: int = 12) -> None:
         """Write a line of text beside the boxes."""
-        self._text(x, y, text, GREY, size=size, anchor=anchor)
+        self._text(x, y, text, QUIET, size=size, anchor=anchor)
         self._grow(y + 6)
 
     def svg(self) -> str:
@@ -144,8 +170,9 @@ class Picture:
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height:g}" '
                 f'width="{self.width}" role="img" font-family="{FONT}">',
                 f"<title>{escape(self._title)}</title>",
+                f"<style>{STYLE}</style>",
                 '<defs><marker id="head" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
-                f'<path d="M0,0 L9,4 L0,8 z" fill="{GREY}"/></marker></defs>',
+                f'<path d="M0,0 L9,4 L0,8 z" style="fill: {QUIET}"/></marker></defs>',
                 *self._parts,
                 "</svg>\n",
             ]
@@ -165,7 +192,7 @@ class Picture:
         weight = ' font-weight="600"' if bold else ""
         self._parts.append(
             f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" '
-            f'fill="{color}"{weight}>{escape(text)}</text>'
+            f'style="fill: {color}"{weight}>{escape(text)}</text>'
         )
 
     def _grow(self, y: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,11 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk.assertions import Template
 
-from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
-from documentation.picture import Picture
+from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton_tools.planning import Fleet, Traffic, simulate
+from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
+from constructs_triton_tools.planning.simulation_result import SimulatedMinute
+from documentation.picture import Line, Picture
 
 PROJECT = Path(__file__).parents[2]
 WIDTH = 480
@@ -90,18 +94,79 @@ def update() -> str:
 
 
 def dashboard() -> str:
-    """Draw the widgets of ``add_dashboard`` in their places, with invented values."""
-    picture = Picture(720, "The dashboard of a multi-model endpoint, with invented values")
+    """Draw the widgets of ``add_dashboard`` in their places, with the values of a simulation."""
+    picture = Picture(720, "The dashboard of an endpoint that scales, with the values of a simulation")
+    minutes = _simulated_minutes()
     for widget in _widgets():
         properties: Mapping[str, Any] = widget["properties"]
         if "title" in properties:
-            x, y = 4 + widget["x"] * 29.6, (widget["y"] - 1) * 26 + 4
-            width, height = widget["width"] * 29.6 - 8, widget["height"] * 26 - 8
-            names = _shown_metrics(properties.get("metrics", ()))[:6]
-            picture.chart((x, y, width, height), properties["title"], names)
+            x, y = 4 + widget["x"] * 29.6, (widget["y"] - 1) * 29 + 4
+            place = (x, y, widget["width"] * 29.6 - 8, widget["height"] * 29 - 8)
+            found = properties.get("annotations", {}).get("horizontal", ())
+            marks = [(each["label"], each["value"]) for each in found]
+            highest = properties["yAxis"]["left"].get("max", max((value for _, value in marks), default=0))
+            picture.chart(place, properties["title"], _lines(properties["metrics"], minutes, highest), marks)
+    note = "A day of a simulation. Gray: not simulated. Latency is 90 ms and the time in the queue."
+    picture.label(8, picture.height + 16, note)
     return picture.svg()
 
 
+def _simulated_minutes() -> Sequence[SimulatedMinute]:
+    """Simulate a day with half an hour of more requests in the afternoon, and return each fifth minute."""
+    day = Traffic.pattern("diurnal", low=150, high=2400).invocations
+    rush = range(15 * 60, 15 * 60 + 30)
+    traffic = Traffic(tuple(round(1.9 * count) if at in rush else count for at, count in enumerate(day)))
+    policy = TargetTracking(target=_TARGET, metric="GPUUtilization")
+    scaling = Scaling(
+        min_capacity=_BOUNDS[0], max_capacity=_BOUNDS[1], initial_instance_count=2, policies=(policy,)
+    )
+    return simulate(traffic, scaling, Fleet(invocations_per_minute=_THROUGHPUT)).minutes[::5]
+
+
+def _lines(
+    metrics: Sequence[Sequence[Any]], minutes: Sequence[SimulatedMinute], highest: float
+) -> list[Line]:
+    """Return the shown metrics of a widget with their simulated values; a right axis has its own top."""
+    shown = [each for each in metrics if each[-1].get("visible", True) and "label" in each[-1]]
+    values = [_values(each[-1]["label"], minutes) for each in shown]
+    sides = [each[-1].get("yAxis", "left") for each in shown]
+    tops = {"left": highest, "right": 0.0}
+    for side, found in zip(sides, values, strict=True):
+        tops[side] = max(tops[side], *map(_rounded, found or [0]))
+    return [
+        Line(each[-1]["label"], found, tops[side] or 1)
+        for each, found, side in zip(shown, values, sides, strict=True)
+    ]
+
+
+def _rounded(value: float) -> float:
+    """Return a value rounded up to one digit, as the top of an axis."""
+    size = 10 ** math.floor(math.log10(value)) if value > 0 else 1
+    return math.ceil(value / size) * size
+
+
+def _values(name: str, minutes: Sequence[SimulatedMinute]) -> list[float] | None:
+    """Return the value of a metric in each minute; ``None`` if the simulation does not have it."""
+    metric, _, statistic = name.partition(" p")
+    if metric == "ModelLatency":
+        share = int(statistic) / 100  # the requests that wait arrived evenly in the minute
+        return [
+            _LATENCY_MS + share * 60_000 * each.waiting / (each.in_service * _THROUGHPUT) for each in minutes
+        ]
+    of_minute = _OF_MINUTE.get(metric)
+    return None if of_minute is None else [of_minute(each) for each in minutes]
+
+
+#: An instance serves 600 requests a minute, each in 90 ms.
+_THROUGHPUT, _LATENCY_MS, _TARGET, _BOUNDS = 600, 90, 60, (1, 8)
+_OF_MINUTE: Mapping[str, Callable[[SimulatedMinute], float]] = {
+    "Invocations": lambda minute: minute.arrived,
+    "InvocationsPerInstance": lambda minute: minute.arrived / minute.in_service,
+    "Invocation5XXErrors": lambda minute: minute.failed,
+    "ConcurrentRequestsPerModel": lambda minute: minute.waiting + minute.served * _LATENCY_MS / 60_000,
+    "GPUUtilization": lambda minute: 100 * minute.served / (minute.in_service * _THROUGHPUT),
+    "InstanceCount": lambda minute: minute.in_service,
+}
 PICTURES: Mapping[str, Callable[[], str]] = {
     "road": road,
     "layers": layers,
@@ -126,28 +191,24 @@ def _packages() -> Iterator[tuple[str, str, str]]:
 
 
 def _widgets() -> list[dict[str, Any]]:
-    stack = cdk.Stack(cdk.App(), "Catalog")
-    models = ModelSource.from_directory(PROJECT / "assets" / "model_repositories" / "catalog")
-    endpoint = TritonMultiModelEndpoint(
+    stack = cdk.Stack(cdk.App(), "Digits")
+    models = ModelSource.from_directory(PROJECT / "assets" / "model_repositories" / "digits")
+    endpoint = TritonEnsembleEndpoint(
         stack,
         "Endpoint",
+        ensemble="digits",
         model_repository=TritonModelRepository(stack, "Models", source=models),
         instance_type=InstanceType.of("ml.g5.xlarge"),
     )
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(
+        min_capacity=_BOUNDS[0], max_capacity=_BOUNDS[1]
+    ).scale_on_gpu_utilization("Gpu", target_utilization_percent=_TARGET)
     endpoint.add_dashboard("Dashboard")
     (found,) = Template.from_stack(stack).find_resources("AWS::CloudWatch::Dashboard").values()
     parts = found["Properties"]["DashboardBody"]["Fn::Join"][1]
     body = "".join(part if isinstance(part, str) else "x" for part in parts)
     widgets: list[dict[str, Any]] = json.loads(body)["widgets"]
     return widgets
-
-
-def _shown_metrics(metrics: Sequence[Sequence[Any]]) -> list[str]:
-    options = (metric[-1] for metric in metrics if isinstance(metric[-1], dict))
-    return list(
-        dict.fromkeys(each["label"] for each in options if each.get("visible", True) and "label" in each)
-    )
 
 
 def write_pictures(folder: Path) -> None:

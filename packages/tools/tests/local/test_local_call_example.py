@@ -39,6 +39,13 @@ def test_call_fits_the_inference_type(tmp_path: Path, inference_type: str, call:
     assert 'EndpointName="e"' in code
 
 
+def test_client_of_an_earlier_call_is_not_repeated(tmp_path: Path) -> None:
+    """The call of a further endpoint has no client of its own."""
+    code = call_example("http://127.0.0.1:8080", running(tmp_path, "infer"), has_client=False)
+    assert "boto3.client" not in code
+    assert code.startswith("\n  response = runtime.invoke_endpoint(")
+
+
 @pytest.mark.parametrize(
     ("config", "body"),
     [

@@ -212,11 +212,15 @@ def _print_ready(
     page: str | None = None,
     bucket_folder: Path | None = None,
 ) -> None:
+    regions: set[str] = set()
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
-        print_lines(*targets, *components, *call_example(url, endpoint, bucket_folder).split("\n"))
+        is_first = endpoint.spec.region not in regions  # the calls of the others have the same client
+        example = call_example(url, endpoint, bucket_folder, has_client=is_first)
+        print_lines(*targets, *components, *example.split("\n"))
+        regions.add(endpoint.spec.region)
     if page is not None:
         print_lines(f"look at it: {url}{page}", "")
     print_lines("ready (press Ctrl-C to stop)")

@@ -233,7 +233,8 @@ def add_price_arguments(parser: argparse.ArgumentParser) -> None:
         type=argument_type(_price),
         default=(),
         metavar="TYPE=PRICE",
-        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
+        help="price per instance hour, for example ml.g5.xlarge=1.41; "
+        "overrides --prices, in the same currency",
     )
     add_common(parser, "--prices")
 

@@ -54,10 +54,12 @@ def index_url(url: str, endpoint: RunningEndpoint) -> str:
     return f"{url}/endpoints/{endpoint.spec.name}/index.json"
 
 
-def call_example(url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None) -> str:
-    """Return lines of Python that call an endpoint with boto3."""
+def call_example(
+    url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None, *, has_client: bool = True
+) -> str:
+    """Return lines of Python that call an endpoint with boto3, with the client if ``has_client``."""
     spec = endpoint.spec
-    client = _CLIENT.format(url=url, region=spec.region)
+    client = _CLIENT.format(url=url, region=spec.region) if has_client else "\n"
     if spec.asynchronous is None:
         names = {"name": spec.name, "target": _target(endpoint)}
         if _streams(endpoint):

@@ -50,6 +50,13 @@ def step(rate: float, latency: float, count: int = 1000, status: int = 200) -> S
     return evaluate(rate, StepSettings(seconds=10), Limits(latency_ms=100), [Recording(samples)])
 
 
+def test_svg_is_readable_on_a_dark_page(tmp_path: Path) -> None:
+    """An SVG file has a rule for dark pages."""
+    path = tmp_path / "ramp.svg"
+    plot_load_test([step(100, 0.02)], path, Limits(latency_ms=100))
+    assert path.read_text().count("prefers-color-scheme: dark") == 1
+
+
 def test_front_has_the_plans_that_no_other_beats() -> None:
     """A plan that costs the same and is slower, or is as fast and costs more, is not on the front."""
     found = plans(("a", 600, 80), ("b", 600, 90), ("c", 1200, 120), ("d", 300, 80), ("e", 200, 20))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # The palette of Okabe and Ito, which people with color blindness can tell apart.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
 PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#7A5195", GREY, "#000000")
+# On a dark page an SVG has a dark background and light letters, and its colors keep their hue.
+_DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(0.9) hue-rotate(180deg)}}"
 _ENDINGS = (".svg", ".png", ".pdf")
 _INCHES = (9.6, 5.4)  # 16:9
 _MARGIN = 0.15  # inches
@@ -91,9 +93,12 @@ def _write_figure(path: str | PathLike[str], inches: tuple[float, float]) -> Ite
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
         figure = Figure(figsize=inches, layout=layout)
         yield figure
-        metadata = {"Date": None} if file.suffix.lower() == ".svg" else {}
+        is_svg = file.suffix.lower() == ".svg"
         try:
-            figure.savefig(file, metadata=metadata)
+            figure.savefig(file, metadata={"Date": None} if is_svg else {})
+            if is_svg:
+                content = file.read_text(encoding="utf-8")
+                file.write_text(content.replace("</style>", f"{_DARK}</style>", 1), encoding="utf-8")
         except OSError as error:
             raise InvalidValueError(
                 f"{file}: cannot be written ({error.strerror}); give another path"

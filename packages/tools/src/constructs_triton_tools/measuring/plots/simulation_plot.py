@@ -28,7 +28,7 @@ def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
     with draw(path, _title(simulation), _subtitle(simulation)) as axes:
         _draw(axes, simulation)
         _label_times(axes, simulation)
-        axes.set_xlabel("time")
+        axes.set_xlabel("time; costs are in the currency of the price" if simulation.cost else "time")
         axes.set_ylabel("instances")
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
@@ -52,7 +52,7 @@ def _subtitle(simulation: Simulation) -> str:
     if not simulation.cost:
         return hours
     return (
-        f"{hours}. Cost in the currency of the price: {simulation.cost:,}; "
+        f"{hours}. Cost {simulation.cost:,}; "
         f"fixed fleet of {simulation.fixed_instances}: "
         f"{simulation.fixed_cost:,}; perfect fleet: {simulation.perfect_cost:,}"
     )
