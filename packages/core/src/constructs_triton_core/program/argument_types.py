@@ -70,10 +70,7 @@ _COMMON: dict[str, dict[str, Any]] = {
     "--region": {"metavar": "REGION", "help": "AWS Region (default: that of the AWS profile)"},
     "--profile": {"metavar": "PROFILE", "help": "AWS profile"},
     "--endpoint-url": {"metavar": "URL", "help": "URL of a local run (default: AWS)"},
-    "--prices": {
-        "metavar": "FILE",
-        "help": "CSV file with the columns instance_type, price_per_hour and optionally currency",
-    },
+    "--prices": {"metavar": "FILE", "help": "CSV file: instance_type, price_per_hour, optionally currency"},
 }
 
 
