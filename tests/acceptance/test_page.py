@@ -398,6 +398,10 @@ def test_tokens_are_shown_as_they_come(open_page: Open) -> None:
             lengths.add(len(page.locator("#answer .stream").inner_text()))
             page.wait_for_timeout(50)
         assert len(lengths) > 5
+        note = page.locator("#answer .note").last.inner_text().replace("\u00a0", " ")
+        assert re.fullmatch(
+            r"first token after \S+ m?s, then \S+ \w+ a second; \d+ events in \S+ m?s, complete", note
+        )
         text = page.locator("#answer .stream").inner_text()
         assert text.strip().startswith("there was a small lighthouse")
         expect(page.locator("#answer")).to_contain_text("30 events")

@@ -55,8 +55,9 @@ export function healthOf(state, wait) {
   const wrong = refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
   const start = starting ? `Not ready yet: ${starting}` : "";
   const unloaded = targets.filter(({ target }) => target.state === "not loaded").length;
-  const load = unloaded ? `${unloaded} model${unloaded === 1 ? " is" : "s are"} not loaded yet, until the first call` : "";
-  return { text: [waits, failures ? count : without, start, load, wrong].filter(Boolean).join("; "), isBad: Boolean(failures || names || waits) };
+  const isBad = Boolean(failures || names || waits);
+  const load = unloaded && !isBad ? `${unloaded} model${unloaded === 1 ? " is" : "s are"} not loaded yet, until the first call` : "";
+  return { text: [waits, failures ? count : without, start, load, wrong].filter(Boolean).join("; "), isBad };
 }
 
 /** Return what a lost connection means; `heardAt` is when the run was last heard, in milliseconds. */
