@@ -21,7 +21,10 @@ def describe(pages: Path) -> None:
     Where several pages begin with the same sentence, or with none, it follows the heading of the page.
     """
     texts = {page: page.read_text(encoding="utf-8") for page in pages.rglob("*.md")}
-    sentences = {page: re.sub(r"[`*]", "", first_sentence(text)) for page, text in texts.items()}
+    # Zensical writes the description between double quotes as it is.
+    sentences = {
+        page: re.sub(r"[`*]", "", first_sentence(text)).replace('"', "'") for page, text in texts.items()
+    }
     count = Counter(sentences.values())
     for page, text in texts.items():
         sentence = sentences[page]

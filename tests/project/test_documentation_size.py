@@ -77,10 +77,10 @@ def test_generated_pages_are_told_apart() -> None:
 def test_descriptions_are_first_sentences(tmp_path: Path) -> None:
     """A page without a description gets its first sentence, without marks; other fields stay."""
     page = tmp_path / "page.md"
-    page.write_text("---\ntitle: T\n---\n# A\n\n<!-- no. -->\nUse `a`, see\n[the b](b.md). More.\n")
+    page.write_text('---\ntitle: T\n---\n# A\n\n<!-- no. -->\nUse `a`, see\n[the "b"](b.md). More.\n')
     describe(tmp_path)
     describe(tmp_path)
-    assert page.read_text().startswith('---\ntitle: T\ndescription: "Use a, see the b."\n---\n# A\n')
+    assert page.read_text().startswith("---\ntitle: T\ndescription: \"Use a, see the 'b'.\"\n---\n# A\n")
     assert first_sentence("# Only a heading\n\n[All](all.md)\n") == ""
 
 
