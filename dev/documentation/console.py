@@ -21,6 +21,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping
+from difflib import SequenceMatcher
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -78,11 +79,15 @@ class Console:
         OPEN.clear()
 
     def show(self, name: str, *, source: str = "") -> None:
-        """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs."""
+        """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs.
+
+        If the page has shown the file before, the lines that are new are marked.
+        """
         text = (self._files / (source or name)).read_text(encoding="utf-8")
-        (self.folder / name).write_text(text, encoding="utf-8")
-        language = LANGUAGES.get(Path(name).suffix, "text")
-        print(f'\n```{language} title="{name}"\n{text.rstrip()}\n```\n')
+        place, language = self.folder / name, LANGUAGES.get(Path(name).suffix, "text")
+        marks = _new_lines(place.read_text(encoding="utf-8"), text) if place.exists() else ""
+        place.write_text(text, encoding="utf-8")
+        print(f'\n```{language} title="{name}"{marks}\n{text.rstrip()}\n```\n')
 
     def run(self, command: str, *, keep: str = "", status: int = 0, shown: str = "") -> None:
         """Run a command and print it with its output.
@@ -205,3 +210,10 @@ def _read_until(log: Path, until: str, process: subprocess.Popen[str]) -> str:
             raise RuntimeError(f"{process.args!r} did not print {until!r}:\n{text}")
         time.sleep(0.1)
     return text
+
+
+def _new_lines(before: str, after: str) -> str:
+    """Return the fence's attribute that marks the lines that ``after`` adds."""
+    changes = SequenceMatcher(None, before.splitlines(), after.splitlines()).get_opcodes()
+    lines = [f"{first + 1}-{last}" for kind, _, _, first, last in changes if kind in ("insert", "replace")]
+    return f' hl_lines="{" ".join(lines)}"' if lines else ""
