@@ -121,7 +121,7 @@ def test_fleet_belongs_to_every_environment_that_has_the_endpoint() -> None:
 def test_quota_is_that_of_an_account_in_a_region() -> None:
     """Instances of several environments are not added."""
     found = rehearsal((), stages("one.tar.gz", "one.tar.gz"))
-    text = "\n".join(report_lines(found))
+    text = " ".join(" ".join(report_lines(found)).split())
     assert text.count('the quota "ml.g5.xlarge for endpoint usage" in aws:') == 2
 
 

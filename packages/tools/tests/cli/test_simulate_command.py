@@ -44,8 +44,11 @@ def test_guide_has_the_output_of_the_command(
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     run(*SPIKE, *POLICY, *FLEET)
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert "\n".join(lines) in (Path(__file__).parents[4] / "docs" / "guides" / "measure.md").read_text()
+    printed = capsys.readouterr()
+    lines = [line.rstrip() for line in printed.out.splitlines()]
+    guide = (Path(__file__).parents[4] / "docs" / "guides" / "measure.md").read_text()
+    assert printed.err in guide
+    assert "\n".join(lines) in guide.replace(printed.err, "")
 
 
 def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:
