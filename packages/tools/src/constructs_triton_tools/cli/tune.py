@@ -47,6 +47,9 @@ examples:
   constructs-triton tune models --model digits --latency-ms 50 --requests mix.jsonl --budget-minutes 60
   constructs-triton tune models --latency-ms 100 --engine docker --image tune=IMAGE
 
+Searched are batches up to 128, waiting times, and instances: up to the number of CPUs, with their threads for
+ONNX Runtime and OpenVINO, or up to 8 on each GPU. TensorRT keeps the max_batch_size of its plan.
+
 The search starts one configuration after the other and measures whether it holds a little more than the best
 so far. At the end, it measures the best ones and the present one in turns. It refuses a configuration whose
 outputs differ from those of the present one. The repository is not changed.
