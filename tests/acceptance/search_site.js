@@ -1,7 +1,7 @@
 // Asks the search of the built site: node search_site.js WORKER INDEX < queries as JSON. It runs the script that the
 // browser runs, and prints the addresses of the first three results of each query.
-const fs = require("fs");
-const vm = require("vm");
+import fs from "node:fs";
+import vm from "node:vm";
 
 const [worker, index] = process.argv.slice(2);
 const READY = { type: 0, data: JSON.parse(fs.readFileSync(index, "utf8")) };

@@ -211,6 +211,8 @@ def test_every_link_works_in_a_checkout() -> None:
             assert target.exists(), f"{page.name}: {link['path']}"
             anchor = (link["anchor"] or "")[1:]
             assert not anchor or anchor in _anchors(target), f"{page.name}: {link['path']}#{anchor}"
+        of_the_page = set(re.findall(r"\]\(#([^)\s]+)\)", page.read_text()))
+        assert of_the_page <= _anchors(page), page.name
 
 
 @cache
