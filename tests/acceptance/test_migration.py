@@ -38,7 +38,7 @@ def synthesize(folder: Path, name: str, code: str) -> Path:
 def test_endpoint_stays_while_its_constructs_are_replaced(tmp_path: Path) -> None:
     """The update keeps the endpoint and its name, and deletes the old model, configuration and role."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
-    before, after = ((FILES / name).read_text() for name in ("l1.py", "constructs.py"))
+    before, after = ((FILES / name).read_text() for name in ("l1.py", "from_l1.py"))
     with SimulatedAccount() as aws:
         aws.bootstrap()
         view = StackView(aws, STACK)
