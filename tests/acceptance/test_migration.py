@@ -129,7 +129,7 @@ def test_imported_endpoint_gets_the_construct(folder: Path) -> None:
             ScalableDimension="sagemaker:variant:DesiredInstanceCount",
         )
         code = (folder / "app.py").read_text().replace("    adopt_existing=True,\n", "")
-        code = re.sub(r"^count.*\n", "", code, flags=re.MULTILINE)
+        code = re.sub(r"^count.*\n(?:[ )].*\n)*", "", code, flags=re.MULTILINE)
         kept = 'endpoint.retain_instance_counts()\nendpoint.cfn_endpoint.override_logical_id("Endpoint")\n'
         aws.deploy(synthesize(folder, "imported", code.replace("app.synth()", f"{kept}app.synth()")), STACK)
         assert aws.stack(STACK).status == "UPDATE_COMPLETE", aws.stack(STACK).reason
