@@ -1,4 +1,4 @@
-"""Collects the pages of the site: ``docs/``, files of the project, and a page for each example."""
+"""Collects the pages of the site: ``docs/``, files of the project, and READMEs of packages and examples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import yaml  # type: ignore[import-untyped]
 
 PROJECT = Path(__file__).parents[2]
 #: Files of the project that are pages of the site as well.
-PROJECT_FILES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+PROJECT_FILES = ("CHANGELOG.md", "SECURITY.md")
+#: Packages that people install alone.
+PACKAGES = ("check", "client", "rehearse")
 #: The list of public names in a checkout. The site has a page for each of its headings.
 API = "reference/api.md"
 SHOWN_BYTES = 50_000
@@ -27,8 +29,8 @@ FIRST_PAGES: Mapping[str, str] = {
 }
 #: Folders whose pages the other pages link to where they need them.
 UNLISTED = ("examples/apps/", "source/")
-#: A link to what only contributors and maintainers read. The site shows its text, without a page for it.
-FOR_MAINTAINERS = re.compile(r"\[(?P<text>[^]]+)\]\((?:\.\./)*dev/project/[^)]*\)")
+#: A link to what is read in the repository. The site shows its text, without a page for it.
+IN_REPOSITORY = re.compile(r"\[(?P<text>[^]]+)\]\((?:\.\./)*(?:dev/project/|packages/check/tests/)[^)]*\)")
 #: What a person did not write as a page: texts of the code, outputs, and files of the project.
 GENERATED = (
     "reference/api",
@@ -67,18 +69,17 @@ def collect(target: Path) -> None:
     """Write the folder that Zensical reads."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(PROJECT / "docs", target)
+    (target / "project").mkdir()
     for name in PROJECT_FILES:
-        (target / "project").mkdir(exist_ok=True)
         shutil.copy(PROJECT / name, target / "project" / name)
-    for readme in (PROJECT / "packages").glob("*/README.md"):
-        page = target / page_of(readme.relative_to(PROJECT).as_posix())
-        page.parent.mkdir(exist_ok=True)
-        shutil.copy(readme, page)
+    (target / "packages").mkdir()
+    for name in PACKAGES:
+        readme = f"packages/{name}/README.md"
+        shutil.copy(PROJECT / readme, target / page_of(readme))
     (target / "packages" / "index.md").write_text(packages_page(), encoding="utf-8")
+    (target / "examples" / "apps").mkdir()
     for folder in example_folders():
-        page = target / page_of(folder.relative_to(PROJECT).as_posix())
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(example_page(folder), encoding="utf-8")
+        copy_example(folder, target / "examples" / "apps")
     (target / API).unlink()
     for page in list(target.rglob("*.md")):
         _rewrite(page, target)
@@ -150,13 +151,15 @@ def example_folders() -> list[Path]:
 
 def page_of(path: str) -> PurePosixPath:
     """Return the page of the site that shows a file or an example of the project."""
-    if path in PROJECT_FILES:
-        return PurePosixPath("project", path)
     if re.fullmatch(r"packages/\w+/README\.md", path):
         return PurePosixPath("packages", f"{PurePosixPath(path).parent.name}.md")
     if path.startswith("examples/"):
         parts = PurePosixPath(path).parts
-        return PurePosixPath("examples", "apps", f"{parts[2 if parts[1] == 'published_systems' else 1]}.md")
+        folder = PurePosixPath(*parts[: 3 if parts[1] == "published_systems" else 2])
+        has_page = (PROJECT / folder / "README.md").is_file() and not path.endswith("/app.py")
+        return PurePosixPath("examples", "apps", f"{folder.name}{'.md' if has_page else '.py'}")
+    if path in PROJECT_FILES:
+        return PurePosixPath("project", path)
     if path.startswith("docs/"):
         return PurePosixPath(path).relative_to("docs")
     if (PROJECT / path).exists():
@@ -180,26 +183,28 @@ def _listing(file: Path) -> str:
 def packages_page() -> str:
     """Return a page with the first paragraph of each package."""
     lines = ["# Packages\n"]
-    for readme in sorted((PROJECT / "packages").glob("*/README.md")):
-        title, about = readme.read_text(encoding="utf-8").split("\n\n")[:2]
-        lines.append(f"[{title.removeprefix('# ')}](../{readme.parent.name}/README.md)\n:   {about}\n")
+    for name in PACKAGES:
+        title, about = (
+            (PROJECT / "packages" / name / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+        )
+        lines.append(f"[{title.removeprefix('# ')}](../{name}/README.md)\n:   {about}\n")
     return "\n".join(lines)
 
 
-def example_page(folder: Path) -> str:
-    """Return an example's README and code."""
-    name = folder.relative_to(PROJECT).as_posix()
+def copy_example(folder: Path, target: Path) -> None:
+    """Write an example's README as a page. Its code is a plain file, which the search leaves out."""
+    shutil.copy(folder / "app.py", target / f"{folder.name}.py")
     readme = folder / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.is_file() else f"# {name}\n"
-    code = (folder / "app.py").read_text(encoding="utf-8")
-    return f"{text.rstrip()}\n\n## The app\n\n`{name}/app.py`:\n\n```python\n{code}```\n"
+    if readme.is_file():
+        text = f"{readme.read_text(encoding='utf-8').rstrip()}\n\n[The app](app.py)\n"
+        (target / f"{folder.name}.md").write_text(text, encoding="utf-8")
 
 
 def _rewrite(page: Path, target: Path) -> None:
     """Point links that leave ``docs/`` to the pages of the site."""
     place = page.relative_to(target)
     source = _source_of(place)
-    text = FOR_MAINTAINERS.sub(r"\g<text>", page.read_text(encoding="utf-8"))
+    text = IN_REPOSITORY.sub(r"\g<text>", page.read_text(encoding="utf-8"))
     page.write_text(LINK.sub(_rewriter(place, source, target), text), encoding="utf-8")
 
 
