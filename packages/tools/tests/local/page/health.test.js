@@ -50,6 +50,8 @@ test("A short wait is no overload.", () => {
   assert.equal(waits.longest(), null);
 });
 
-test("A lost connection says from when the page is.", () => {
-  assert.match(lostConnection(0), /does not answer\. Everything below is from \d\d:00:00 UTC/);
+test("A lost connection says from when the page is, and how long ago that was.", () => {
+  assert.match(lostConnection(0, 50_000), /does not answer\. Everything below is from \d\d:00:00 UTC.*, less than a minute ago\.$/);
+  assert.match(lostConnection(0, 60_000), /, 1 minute ago\.$/);
+  assert.match(lostConnection(0, 200_000), /, 3 minutes ago\.$/);
 });

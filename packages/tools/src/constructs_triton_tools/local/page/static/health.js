@@ -4,7 +4,8 @@ import { clock, milliseconds, zone } from "./dom.js";
 import { targetsOf, titleOf } from "./overview.js";
 
 const MOST_NAMES = 4;
-const RECENT_MS = 60_000;
+const MINUTE_MS = 60_000;
+const RECENT_MS = MINUTE_MS;
 const LONG_WAIT_MS = 100;
 
 /** The mean time in the queue and in compute of the requests of the last minute, by model. */
@@ -61,9 +62,11 @@ export function healthOf(state, wait) {
 }
 
 /** Return what a lost connection means; `heardAt` is when the run was last heard, in milliseconds. */
-export function lostConnection(heardAt) {
+export function lostConnection(heardAt, now = Date.now()) {
   const seconds = heardAt / 1000;
-  return `The run has stopped or does not answer. Everything below is from ${clock(seconds)} ${zone(seconds)}.`;
+  const minutes = Math.floor((now - heardAt) / MINUTE_MS); // whole ones: a screen reader says each new text
+  const age = minutes ? `${minutes} minute${minutes === 1 ? "" : "s"} ago` : "less than a minute ago";
+  return `The run has stopped or does not answer. Everything below is from ${clock(seconds)} ${zone(seconds)}, ${age}.`;
 }
 
 const HINTS = {
