@@ -17,7 +17,7 @@ from constructs_triton_client.invocation_errors import (
     read_model_message,
 )
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
-from constructs_triton_client.transports.transport import Invocation, Reply
+from constructs_triton_client.transports.transport import Invocation, Reply, checked_url
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class HttpTransport:
         invocation: The request to send; its options must be ones that SageMaker passes on to a container.
 
     Raises:
-        InvalidValueError: ``url`` does not start with ``http://`` or ``https://``.
+        InvalidValueError: ``url`` is not an address that starts with ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -63,11 +63,7 @@ class HttpTransport:
         read_timeout_seconds: float = READ_TIMEOUT_SECONDS,
         maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidValueError(
-                f"url: must start with http:// or https://, got {url!r}; write it as http://host:port"
-            )
-        self.url = url.rstrip("/")
+        self.url = checked_url("url", url)
         self._reader = BoundedReader(f"endpoint {self.url}", maximum_response_bytes)
         self._read_timeout_seconds = read_timeout_seconds
         self._pool: urllib3.PoolManager | None = None
