@@ -150,7 +150,7 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
         ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
         (
             "parameter 'inputs' has invalid type. It should be either",
-            "add --stream to the command, send text",
+            "send text with infer_stream of the client or --stream of the command",
         ),
         ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
     ],

@@ -30,8 +30,8 @@ _NO_CAPACITY_HINT = (
     "on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so add --stream to the command, send "
-    "text with infer_stream of the client, or JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
+    "the client or --stream of the command, or JSON with curl"
 )
 _STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
 _NUMPY_TYPE = "convert the array with astype"

@@ -95,7 +95,7 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
     ("inputs", "options", "message"),
     [
         ({"X": [1.0]}, {}, 'input "X": must be a NumPy array, got list; use numpy.asarray with a dtype'),
-        ({"X": "hi"}, {}, r"got str; use numpy.asarray with \[\[VALUE\]\] and dtype object"),
+        ({"X": "hi"}, {}, r"got str; use numpy.asarray\(\[\[VALUE\]\], dtype=object\), and the"),
         ({"X": np.zeros(1, dtype="c8")}, {}, 'input "X": Triton has no datatype for dtype complex64'),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
         ({"X": np.array([b"a", 7], object)}, {}, 'input "X" element 1: .*got int'),

@@ -19,7 +19,7 @@ from constructs_triton_core.errors import RequestEncodingError, ResponseDecoding
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
-_WITH = dict.fromkeys((str, bytes), "[[VALUE]] and dtype object")
+_ARGUMENTS = dict.fromkeys((str, bytes), "([[VALUE]], dtype=object)")
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
 
 
@@ -27,8 +27,8 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
-            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with "
-            f"{_WITH.get(type(array), 'a dtype')}, and the model's number of dimensions"
+            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray"
+            f"{_ARGUMENTS.get(type(array), ' with a dtype')}, and the model's number of dimensions"
         )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):
