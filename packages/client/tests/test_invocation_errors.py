@@ -94,6 +94,10 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         (WRONG_TYPE, "; convert the array with astype"),
         (WRONG_TYPE.replace("FP32", "BF16"), "; convert the array with astype(ml_dtypes.bfloat16), of `pip"),
         (WRONG_TYPE.replace("FP32", "BYTES"), "; convert the array with astype(object)"),
+        (
+            "input byte size mismatch for input 'raw_input' for model 'm'. Expected 16, got 32",
+            "; pass one row to infer_raw; for a batch, use infer",
+        ),
         ("input 'T' has no shape but model requires batch dimension for 'm'", "; pass an array with the"),
         ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
         (

@@ -72,6 +72,7 @@ _HINTS_BY_MESSAGE = {
     "install 'constructs-triton-client[bfloat16]'`",
     r"data-type is '\w+', but model '[^']+' expects 'BYTES'": f"{_NUMPY_TYPE}(object)",
     r"data-type is '\w+', but model": _NUMPY_TYPE,
+    "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
     "has no shape but model requires batch dimension": "pass an array with the batch axis and the model's "
     "dimensions, such as array.reshape(1, 1)",
     "batch-size must be <=": "send fewer rows in a request, or raise max_batch_size in the model's "
