@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import socket
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback_server import Answer, Server, binary_answer, run_server
+from loopback_server import Answer, Server, binary_answer, run_server, sagemaker_transport
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
@@ -156,6 +157,19 @@ def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest
     with pytest.raises(InvocationError, match="got 5"):
         transport.invoke(REQUEST)
     assert opened[0].closed
+
+
+def test_a_child_process_has_its_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that fork their workers create the client before."""
+    http, sagemaker = HttpTransport("http://127.0.0.1:9"), sagemaker_transport("http://127.0.0.1:9")
+
+    def connections() -> list[Any]:
+        return [http._connect(), sagemaker.client("sagemaker-runtime")]
+
+    parent = connections()
+    assert all(map(operator.is_, connections(), parent))
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert all(map(operator.is_not, connections(), parent))
 
 
 def test_connection_is_reused(server: Server) -> None:

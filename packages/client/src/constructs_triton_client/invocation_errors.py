@@ -34,7 +34,6 @@ _NOT_TENSORS = (
     "the client or --stream of the command, or JSON with curl"
 )
 _STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
-_NUMPY_TYPE = "convert the array with astype"
 # Triton's messages are complete except for these, and so are SageMaker's. Only the configuration has the
 # names of tensors: SageMaker passes no request for them to the server.
 _HINTS_BY_MESSAGE = {
@@ -68,10 +67,10 @@ _HINTS_BY_MESSAGE = {
     'client, for example ModelConfig.read("config.pbtxt") of triton_model_check.model_config, to have inputs '
     "checked first",
     "unexpected inference output": "use the names in the model's config.pbtxt",
-    r"data-type is '\w+', but model '[^']+' expects 'BF16'": f"{_NUMPY_TYPE}(ml_dtypes.bfloat16), of `pip "
-    "install 'constructs-triton-client[bfloat16]'`",
-    r"data-type is '\w+', but model '[^']+' expects 'BYTES'": f"{_NUMPY_TYPE}(object)",
-    r"data-type is '\w+', but model": _NUMPY_TYPE,
+    r"data-type is '\w+', but model '[^']+' expects 'BF16'": "convert the array with "
+    "astype(ml_dtypes.bfloat16), of `pip install 'constructs-triton-client[bfloat16]'`",
+    r"data-type is '\w+', but model '[^']+' expects 'BYTES'": "convert the array with astype(object)",
+    r"data-type is '\w+', but model": "convert the array with astype",
     "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
     "has no shape but model requires batch dimension": "pass an array with the batch axis and the model's "
     "dimensions, such as array.reshape(1, 1)",
@@ -101,11 +100,9 @@ _BROKEN = {
 _HINTS_BY_CODE: dict[str | int | None, str] = {
     **dict.fromkeys(_BROKEN, "the response is corrupt or incomplete, so send the request again"),
     "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
-    "EndpointConnectionError": _LISTEN_HINT,
+    **dict.fromkeys(("EndpointConnectionError", "NewConnectionError"), _LISTEN_HINT),
     "InvalidRegionError": "set region_name to a Region such as us-east-1",
-    "LocationParseError": "write the address as http://host:port",
-    "LocationValueError": "write the address as http://host:port",
-    "NewConnectionError": _LISTEN_HINT,
+    **dict.fromkeys(("LocationParseError", "LocationValueError"), "write the address as http://host:port"),
     "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
     **dict.fromkeys(("NoSuchBucket", "NoSuchKey"), "check the bucket and the key"),
     "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",

@@ -116,7 +116,7 @@ class SageMakerTransport:
         self._region_name = region_name
         self._config = config
         self._reader = BoundedReader(f"endpoint {endpoint_name}", maximum_response_bytes)
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, int], Any] = {}
 
     def prepare(self) -> None:
         """Import boto3 and create its client, which the first call otherwise does; errors as ``invoke``."""
@@ -205,16 +205,17 @@ class SageMakerTransport:
         Args:
             service: boto3's name of the service, such as ``"s3"``.
         """
-        if service not in self._clients:
+        key = service, os.getpid()  # processes that share a connection receive each other's responses
+        if key not in self._clients:
             from constructs_triton_client.transports.bounded_connections import bound_client  # noqa: PLC0415 - see _import_boto3
 
             with _CREATION:
-                if service not in self._clients:
+                if key not in self._clients:
                     session = self._session or self._guard(_import_boto3().Session)
                     client = self._guard(lambda: self._create_client(session, service))
                     bound_client(client, self._reader)
-                    self._clients[service] = client
-        return self._clients[service]
+                    self._clients[key] = client
+        return self._clients[key]
 
     def _create_client(self, session: boto3.Session, service: str) -> Any:
         config = self._config or default_config()
