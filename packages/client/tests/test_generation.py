@@ -42,7 +42,7 @@ def test_fields_become_flat_json() -> None:
     [
         (float("nan"), "not JSON compliant"),
         (b"\xff", "invalid start byte"),
-        (object, r"got type <class 'object'>; pass strings, finite numbers, lists or arrays"),
+        (object, r"got type <class 'object'>; pass a dict of strings, finite numbers, lists or arrays"),
         (lambda: "x" * 100, "got function <function <lambda> at"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import socket
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback_server import Answer, Server, binary_answer, run_server
+from loopback_server import Answer, Server, binary_answer, run_server, sagemaker_transport
 
 from constructs_triton_client import HttpTransport, Invocation, TritonClient
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
@@ -89,6 +90,17 @@ def test_url_without_scheme_is_rejected(url: str) -> None:
     assert HttpTransport("https://host").url == "https://host"
 
 
+@pytest.mark.parametrize("path", ["/invocations", "/endpoints/demo/invocations/", "/endpoints/demo"])
+def test_url_with_the_path_of_a_call_is_rejected(path: str) -> None:
+    """Transports add the path, so the error shows the address without it."""
+    fix = "must not have the path of a call, got .*; write it as http://127.0.0.1:8080$"
+    with pytest.raises(InvalidValueError, match=f"^url: {fix}"):
+        HttpTransport(f"http://127.0.0.1:8080{path}")
+    with pytest.raises(InvalidValueError, match=f"^endpoint_url: {fix}"):
+        TritonClient.for_endpoint("demo", endpoint_url=f"http://127.0.0.1:8080{path}")
+    assert HttpTransport("https://host/endpoints/e/openai/v1/chat/completions").url.endswith("completions")
+
+
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize(
     ("status", "error", "what"),
@@ -145,6 +157,19 @@ def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest
     with pytest.raises(InvocationError, match="got 5"):
         transport.invoke(REQUEST)
     assert opened[0].closed
+
+
+def test_a_child_process_has_its_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that fork their workers create the client before."""
+    http, sagemaker = HttpTransport("http://127.0.0.1:9"), sagemaker_transport("http://127.0.0.1:9")
+
+    def connections() -> list[Any]:
+        return [http._connect(), sagemaker.client("sagemaker-runtime")]
+
+    parent = connections()
+    assert all(map(operator.is_, connections(), parent))
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert all(map(operator.is_not, connections(), parent))
 
 
 def test_connection_is_reused(server: Server) -> None:

@@ -29,6 +29,9 @@ from constructs_triton_core.errors import (
         ("ValidationException", None, InvocationError, "compare the request"),
         ("", 400, InvocationError, "compare the request"),
         ("", 404, InvocationError, "compare the request"),
+        ("", 403, InvocationError, "allow the call to the role"),
+        ("", 405, InvocationError, "use TritonClient.for_endpoint"),
+        ("", 413, InvocationError, "send fewer rows in a request, or use an asynchronous endpoint"),
         ("", 500, InvocationError, "see the endpoint's log"),
         ("ConnectTimeoutError", None, InvocationError, "check the address, and that it can be reached"),
         ("EndpointConnectionError", None, InvocationError, "that a server listens there"),
@@ -39,7 +42,7 @@ from constructs_triton_core.errors import (
         ("NoCredentialsError", None, InvocationError, "log in to AWS"),
         ("NoRegionError", None, InvocationError, "set region_name, or the environment variable"),
         ("ProfileNotFound", None, InvocationError, "set AWS_PROFILE"),
-        ("ReadTimeoutError", None, InvocationError, "use infer_async"),
+        ("ReadTimeoutError", None, InvocationError, "raise read_timeout_seconds, or use infer_async"),
     ],
 )
 def test_class_and_hint(code: str, status: int | None, error: type[InvocationError], hint: str) -> None:
@@ -89,8 +92,18 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
         ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
         (WRONG_TYPE, "; convert the array with astype"),
+        (WRONG_TYPE.replace("FP32", "BF16"), "; convert the array with astype(ml_dtypes.bfloat16), of `pip"),
+        (WRONG_TYPE.replace("FP32", "BYTES"), "; convert the array with astype(object)"),
+        (
+            "input byte size mismatch for input 'raw_input' for model 'm'. Expected 16, got 32",
+            "; pass one row to infer_raw; for a batch, use infer",
+        ),
+        ("input 'T' has no shape but model requires batch dimension for 'm'", "; pass an array with the"),
         ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
-        ("Endpoint m is asynchronous; call invoke_endpoint_async", "; with this client, call infer_async"),
+        (
+            "Endpoint m is asynchronous; call invoke_endpoint_async",
+            "; with this client, call infer_async with",
+        ),
         (
             "Endpoint m is not an asynchronous endpoint; call invoke_endpoint",
             "; with this client, call infer",
@@ -103,10 +116,34 @@ def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: st
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
 
 
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        (
+            "User: U is not authorized to perform: sagemaker:InvokeEndpoint on R",
+            "allow it to the role of the",
+        ),
+        ("The security token included in the request is expired", "log in to AWS again"),
+        ("The request signature we calculated does not match", "log in to AWS again"),
+    ],
+)
+def test_a_call_that_aws_refuses_is_about_the_caller(said: str, fix: str) -> None:
+    """The endpoint has not seen the request, so its log does not have the cause."""
+    error = build_invocation_error("demo", "it failed", code="Denied", status=403, model_message=said)
+    assert str(error).partition(said)[2].startswith(f"; {fix}")
+
+
+def test_asynchronous_failure_has_the_hint_of_the_same_message() -> None:
+    """The message of the model is within SageMaker's."""
+    said = f'Received client error (400) from primary with message "{{"error":"{SHAPE} got [1,5]"}}".'
+    error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
+    assert str(error).endswith("got [1, 5]; reshape it so that axis 1 has size 4")
+
+
 def test_asynchronous_request_that_the_role_may_not_read_names_the_location() -> None:
     """SageMaker reads the request before the container, so the endpoint's log says nothing about it."""
     said = 'AccessDenied: role R is not authorized to perform: s3:GetObject on resource: "arn:aws:s3:::b/k"'
-    hint = "; set input_location to the input_prefix of the endpoint's AsyncInferenceConfig"
+    hint = "; for an asynchronous request, set input_location to the input_prefix of the endpoint's Async"
     error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
     assert hint in str(error)
 
@@ -117,7 +154,7 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
         ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
         (
             "parameter 'inputs' has invalid type. It should be either",
-            "add --stream to the command, send text",
+            "send text with infer_stream of the client or --stream of the command",
         ),
         ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
     ],

@@ -7,6 +7,8 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -238,6 +240,51 @@ def test_stream_that_ends_with_an_error(server: Server) -> None:
     message = "endpoint demo: the model failed, got ModelStreamError: gone; see the"
     with pytest.raises(InvocationError, match=message):
         next(answers)
+
+
+def test_session_must_be_one_of_boto3() -> None:
+    """A client of boto3 in its place would fail at the first call."""
+    session: Any = boto3.Session().client("sagemaker-runtime", region_name="eu-west-1")
+    with pytest.raises(InvalidValueError, match=r"session: must be a boto3.Session, got SageMakerRuntime; "):
+        TritonClient.for_endpoint("demo", session=session)
+
+
+def test_threads_share_one_client_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of boto3 are not safe to use from several threads, and each client takes 0.1 s."""
+    created = []
+
+    def create(*arguments: Any, _original: Any = boto3.Session.client, **options: Any) -> Any:
+        created.append(arguments)
+        return _original(*arguments, **options)
+
+    monkeypatch.setattr(boto3.Session, "client", create)
+    transport = SageMakerTransport("demo", endpoint_url="http://127.0.0.1:9")
+    together = Barrier(4)
+
+    def prepare(_: int) -> None:
+        together.wait()
+        transport.prepare()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(prepare, range(4)))
+    assert len(created) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_attempts": 0}, "max_attempts: must be at least 1, got 0; raise it to 1"),
+        (
+            {"read_timeout_seconds": "25"},
+            'read_timeout_seconds: must be a number, got "25"; write it without',
+        ),
+        ({"read_timeout_seconds": 0}, "read_timeout_seconds: must be at least 0.001 seconds, got 0"),
+    ],
+)
+def test_numbers_of_the_configuration_are_checked(options: dict[str, Any], message: str) -> None:
+    """botocore checks them later, with an error of its own."""
+    with pytest.raises(InvalidValueError, match=f"^{message}"):
+        default_config(**options)
 
 
 def test_default_configuration() -> None:

@@ -143,6 +143,15 @@ def test_infer_passes_every_argument() -> None:
     assert transport.sent[1].content_type == "application/json"
 
 
+def test_name_in_place_of_a_transport_is_rejected() -> None:
+    """The error names the ways to create a client."""
+    name: Any = "demo"
+    with pytest.raises(
+        InvalidValueError, match=r"transport: .* got 'demo'; .*TritonClient.for_endpoint\(name"
+    ):
+        TritonClient(name)
+
+
 def test_infer_raw_sends_only_the_bytes() -> None:
     """A raw request is the input's bytes, with a header size of 0 and the options of infer."""
     transport = FixedTransport()

@@ -99,7 +99,8 @@ class PendingInference:
         try:
             found = self._transport.call("get_object", service="s3", Bucket=bucket, Key=key)
         except InvocationError as error:
-            code = _service_code(error)
+            response = getattr(error.__cause__, "response", None) or {}  # of botocore's ClientError
+            code = response.get("Error", {}).get("Code")
             if code not in {_NO_OBJECT, _DENIED}:
                 raise
             # Only the output counts: without access to failures, results can still be read.
@@ -161,12 +162,6 @@ def start_inference(transport: Transport, invocation: Invocation, input_location
         failure_location=response.get("FailureLocation"),
         inference_id=response.get("InferenceId"),
     )
-
-
-def _service_code(error: InvocationError) -> str:
-    """Return S3's error code from the botocore exception that caused ``error``."""
-    response: Mapping[str, Any] = getattr(error.__cause__, "response", None) or {}
-    return str(response.get("Error", {}).get("Code", ""))
 
 
 def _decode(body: bytes, content_type: str) -> InferenceResult:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from constructs_triton_client.generated_events import GenerateEvent
-from constructs_triton_client.invocation_errors import NOT_STREAMING, NOT_STREAMING_HINT
+from constructs_triton_client.invocation_errors import fix_of
 from constructs_triton_client.observed_calls import ObservedCall, Observer, observing
 from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.transports.transport import Invocation, Transport
@@ -21,9 +21,8 @@ from constructs_triton_core.errors import InvocationError, RequestEncodingError,
 
 __all__ = ["GenerationReader", "encode_generation", "objects_in", "read_generation", "stream_events"]
 
-# What Triton answers, with status 200, if inference type generate meets a model with 0 or several responses.
-_SEVERAL = "generate expects model to produce exactly 1 response"
 _DONE = "[DONE]"  # ends the stream of OpenAI's form
+_LOG = "see the endpoint's log"
 _FAILED = "error"  # finish_reason of LMI after an error
 
 
@@ -38,7 +37,7 @@ def encode_generation(fields: Mapping[str, Any]) -> EncodedRequest:
     except (TypeError, ValueError) as error:
         raise RequestEncodingError(
             f"generate request: a field cannot be written as JSON, got {error}; "
-            "pass strings, finite numbers, lists or arrays"
+            "pass a dict of strings, finite numbers, lists or arrays"
         ) from None
     return EncodedRequest(text.encode("ascii"), None)
 
@@ -123,7 +122,8 @@ class GenerationReader:
         if (error := event.get("error")) is not None or _FAILED in reasons:
             said = str(error.get("message", error) if isinstance(error, dict) else error or _FAILED)
             raise InvocationError(
-                f"event {self.count}: the model failed, got {said:.500}; {_hint(said)}", model_message=said
+                f"event {self.count}: the model failed, got {said:.500}; {fix_of(said) or _LOG}",
+                model_message=said,
             )
         if any("message" in each for each in choices) or ("generated_text" in event and "token" not in event):
             raise InvocationError(
@@ -150,11 +150,3 @@ def _parse(index: int, data: str) -> dict[str, Any]:
             "set inference_type to generate_stream on the endpoint"
         )
     return event
-
-
-def _hint(said: str) -> str:
-    if NOT_STREAMING in said:
-        return NOT_STREAMING_HINT
-    if _SEVERAL in said:
-        return "set inference_type to generate_stream on the endpoint"
-    return "see the endpoint's log"

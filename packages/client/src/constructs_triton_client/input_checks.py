@@ -70,15 +70,11 @@ def check_inputs(
         _check_batch(inputs, expected, model_config.max_batch_size)
 
 
-def _unknown_input(name: str, expected: Mapping[str, ModelInputLike]) -> RequestEncodingError:
-    hint = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
-    return RequestEncodingError(f'input "{name}": the model has no such input; {hint}')
-
-
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
     for name in inputs:
         if name not in expected:
-            raise _unknown_input(name, expected)
+            hint = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
+            raise RequestEncodingError(f'input "{name}": the model has no such input; {hint}')
     for name, entry in expected.items():
         if name not in inputs and not getattr(entry, "optional", False):
             raise RequestEncodingError(

@@ -23,10 +23,6 @@ INSUFFICIENT_STORAGE = 507
 ANY_SIZE = -1
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
-# Of InvokeEndpoint and of DescribeEndpoint.
-_NO_ENDPOINT = re.compile(r"^(Endpoint \S+ .*not found|Could not find endpoint)", re.IGNORECASE)
-#: What the gateway of `local up` adds to that message.
-_OF_LOCAL_RUN = "Endpoints of this local run"
 # SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
 _NO_CAPACITY = "has no capacity to process this request"
 _NO_CAPACITY_HINT = (
@@ -34,21 +30,20 @@ _NO_CAPACITY_HINT = (
     "on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so add --stream to the command, send "
-    "text with infer_stream of the client, or JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
+    "the client or --stream of the command, or JSON with curl"
 )
-#: Triton's words for a generate request at an endpoint that expects tensors.
-NOT_STREAMING = "Unable to parse 'inputs'"
-NOT_STREAMING_HINT = (
-    "the endpoint runs with inference_type infer, so send tensors with infer of the client, or set "
-    "inference_type to generate_stream on the endpoint"
-)
-_MESSAGE_HINTS = {
-    NOT_STREAMING: NOT_STREAMING_HINT,
+_STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
+# Triton's messages are complete except for these, and so are SageMaker's. Only the configuration has the
+# names of tensors: SageMaker passes no request for them to the server.
+_HINTS_BY_MESSAGE = {
+    # Triton's, for a generate request at an endpoint that expects tensors.
+    "Unable to parse 'inputs'": "the endpoint runs with inference_type infer, so send tensors with infer of "
+    f"the client, or {_STREAMING_TYPE}",
+    "generate expects model to produce exactly 1 response": _STREAMING_TYPE,
     "Stub process": "`constructs-triton explain py-stub-unhealthy` tells its causes apart",
     # Triton's, for requests that do not fit the endpoint's inference type.
-    "doesn't support models with decoupled": "set inference_type to generate_stream on the endpoint, and "
-    "call infer_stream",
+    "doesn't support models with decoupled": f"{_STREAMING_TYPE}, and call infer_stream",
     "parameter 'inputs' has invalid type": _NOT_TENSORS,
     "document root must not be followed by other values": _NOT_TENSORS,  # a binary request
     "Inference Component Name header is required": "set inference_component to one of the endpoint",
@@ -57,36 +52,40 @@ _MESSAGE_HINTS = {
     "endpoint's index, or to an archive that exists",
     "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
     "components",
+    "Endpoints of this local run": "use the name of an endpoint of this local run",
+    # Of InvokeEndpoint and of DescribeEndpoint.
+    r"(?i)^(Endpoint \S+ .*not found|Could not find endpoint)": "check the name and the Region; `aws "
+    "sagemaker list-endpoints` lists endpoints",
+    "not authorized to perform: sagemaker:Invoke": "allow it to the role of the caller; in its CDK app, "
+    "grant_invoke of the endpoint does so, grant_invoke_async, or grant_invoke_with_response_stream",
+    # S3 refused the caller, or the role of an asynchronous endpoint; the container has not seen the request.
+    "to perform: s3:GetObject": "for an asynchronous request, set input_location to the input_prefix of the "
+    "endpoint's AsyncInferenceConfig, such as s3://BUCKET/async/input/; if not, grant the role s3:GetObject",
+    "security token|signature we calculated|Signature expired|provided token|Access Key Id": "log in "
+    "to AWS again, or correct the credentials",
+    "unexpected inference input": "use the names in the model's config.pbtxt; set model_config on the "
+    'client, for example ModelConfig.read("config.pbtxt") of triton_model_check.model_config, to have inputs '
+    "checked first",
+    "unexpected inference output": "use the names in the model's config.pbtxt",
+    r"data-type is '\w+', but model '[^']+' expects 'BF16'": "convert the array with "
+    "astype(ml_dtypes.bfloat16), of `pip install 'constructs-triton-client[bfloat16]'`",
+    r"data-type is '\w+', but model '[^']+' expects 'BYTES'": "convert the array with astype(object)",
+    r"data-type is '\w+', but model": "convert the array with astype",
+    "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
+    "has no shape but model requires batch dimension": "pass an array with the batch axis and the model's "
+    "dimensions, such as array.reshape(1, 1)",
+    "batch-size must be <=": "send fewer rows in a request, or raise max_batch_size in the model's "
+    "config.pbtxt",
+    "not an asynchronous endpoint": "with this client, call infer",
+    "is asynchronous; call": "with this client, call infer_async with input_location="
+    '"s3://BUCKET/async/input/", the bucket and the input_prefix of the endpoint\'s AsyncInferenceConfig',
 }
-# Messages whose fix is elsewhere. Only the configuration has the names of tensors: SageMaker passes no
-# request for them to the server.
-_ELSEWHERE = (
-    (
-        "unexpected inference input",
-        "use the names in the model's config.pbtxt; set model_config on the client, for example "
-        'ModelConfig.read("config.pbtxt") of triton_model_check.model_config, to have inputs checked first',
-    ),
-    ("unexpected inference output", "use the names in the model's config.pbtxt"),
-    (r"data-type is '\w+', but model", "convert the array with astype"),
-    (
-        "batch-size must be <=",
-        "send fewer rows in a request, or raise max_batch_size in the model's config.pbtxt",
-    ),
-    ("not an asynchronous endpoint", "with this client, call infer"),
-    ("is asynchronous; call", "with this client, call infer_async"),
-)
 # Triton adds a note that advises to set max_batch_size to zero, also where only the array is wrong.
 _BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size"
 _WRONG_SHAPE = re.compile(
     r"unexpected shape for input '([^']+)' for model '[^']+'\. Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
 )
 _OF_A_STEP = "in ensemble '"
-# S3 refused the request, so the container, and its log, have not seen it.
-_UNREADABLE = "to perform: s3:GetObject"
-_UNREADABLE_HINT = (
-    "set input_location to the input_prefix of the endpoint's AsyncInferenceConfig, such as "
-    "s3://BUCKET/async/input/, or grant the role s3:GetObject"
-)
 # The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
@@ -97,19 +96,22 @@ _BROKEN = {
     *("ChecksumMismatch", "IncompleteReadError", "InvalidChunkLength", "InvalidHeader", "ProtocolError"),
     *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
 }
-# The names that botocore and urllib3 give to requests that never reached the service.
-_HINTS_BY_CODE = {
+# By status, or by the name that botocore and urllib3 give to a request that never reached the service.
+_HINTS_BY_CODE: dict[str | int | None, str] = {
     **dict.fromkeys(_BROKEN, "the response is corrupt or incomplete, so send the request again"),
     "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
-    "EndpointConnectionError": _LISTEN_HINT,
+    **dict.fromkeys(("EndpointConnectionError", "NewConnectionError"), _LISTEN_HINT),
     "InvalidRegionError": "set region_name to a Region such as us-east-1",
-    "LocationParseError": "write the address as http://host:port",
-    "LocationValueError": "write the address as http://host:port",
-    "NewConnectionError": _LISTEN_HINT,
+    **dict.fromkeys(("LocationParseError", "LocationValueError"), "write the address as http://host:port"),
     "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
+    **dict.fromkeys(("NoSuchBucket", "NoSuchKey"), "check the bucket and the key"),
     "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
     "ProfileNotFound": "set AWS_PROFILE to a profile of the AWS configuration file, or unset it",
-    "ReadTimeoutError": "see the endpoint's log; use infer_async for a model that needs more than 60 s",
+    "ReadTimeoutError": "raise read_timeout_seconds, or use infer_async if a model needs more than 60 s",
+    403: "allow the call to the role of the caller",
+    405: "no container is at this address; for SageMaker or `constructs-triton local up`, use "
+    "TritonClient.for_endpoint(name, endpoint_url=...)",
+    413: "send fewer rows in a request, or use an asynchronous endpoint, which takes 1 GB",
 }
 
 
@@ -154,21 +156,17 @@ def _classify(code: str, status: int | None, said: str) -> tuple[type[Invocation
 
 
 def _hint(code: str, status: int | None, said: str) -> str:
-    for message, hint in _MESSAGE_HINTS.items():
-        if message in said:
-            return hint
-    if _OF_LOCAL_RUN in said:
-        return "use the name of an endpoint of this local run"
-    if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
-        return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
+    if hint := fix_of(said) or _HINTS_BY_CODE.get(code):
+        return hint
     if code in _INVALID_CODES or status in {400, 404}:
-        # Of the other messages, Triton's are complete.
-        other = "compare the request with the endpoint and the model's configuration"
-        other = _shape_hint(said) if said else other
-        return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
-    if code == "AsyncInferenceFailure" and _UNREADABLE in said:
-        return _UNREADABLE_HINT
-    return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+        return "" if said else "compare the request with the endpoint and the model's configuration"
+    return _HINTS_BY_CODE.get(status, "see the endpoint's log for the cause")
+
+
+def fix_of(said: str) -> str:
+    """Return the fix of a message of Triton or SageMaker that does not contain it; otherwise empty."""
+    fixes = (fix for pattern, fix in _HINTS_BY_MESSAGE.items() if re.search(pattern, said))
+    return next(fixes, "") or _shape_hint(said)
 
 
 def _shape_hint(said: str) -> str:

@@ -17,7 +17,7 @@ from constructs_triton_client.observed_calls import ObservedCall, Observer, obse
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
-from constructs_triton_client.transports.transport import Invocation, Reply, Transport
+from constructs_triton_client.transports.transport import Invocation, Reply, Transport, checked_transport
 from constructs_triton_client.waking import check_wake_timeout, when_awake
 from constructs_triton_client.wire import EncodedRequest, decode_response, encode_request
 from constructs_triton_client.wire.requests import (
@@ -57,7 +57,7 @@ class TritonClient:
 
     Raises:
         InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
-            negative, or ``model_config`` is no configuration.
+            negative, or ``model_config`` is no configuration, or ``transport`` no transport.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TritonClient:
                 f'target_model: a component contains one model, got "{target_model}" with '
                 f'inference_component "{inference_component}"; remove one of them'
             )
-        self.transport = transport
+        self.transport = checked_transport(transport)
         self.inference_component = inference_component
         self.wake_timeout = wake_timeout
         self.observe = observe

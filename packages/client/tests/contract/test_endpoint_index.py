@@ -77,15 +77,20 @@ def test_endpoint_without_an_index_refuses_names(session: boto3.Session) -> None
 
 
 def test_index_is_read_from_the_given_uri(session: boto3.Session) -> None:
-    """A client with the index's URI finds models by name; an object that is missing is S3's reason."""
+    """A client with the URI of the index or of its folder finds models by name.
+
+    An object that is missing is S3's reason.
+    """
     text = json.dumps({"version": 1, "target_models": TENANTS})
     session.client("s3").put_object(Bucket="many-models", Key="m/index.json", Body=text)
     client = TritonClient.for_endpoint("demo", session=session, index="s3://many-models/m/index.json")
+    for folder in ("s3://many-models/m/", "s3://many-models/m"):
+        assert TritonClient.for_endpoint("demo", session=session, index=folder).index == client.index
     assert isinstance(client.index, ModelIndex)
     assert client.index.target_model("tenant571") == TENANTS["tenant571"]
     with pytest.raises(InvalidValueError, match='did you mean "tenant571"'):
         client.infer({}, TargetModel="tenan571")
-    with pytest.raises(InvocationError, match="key does not exist"):
+    with pytest.raises(InvocationError, match=r"key does not exist.*; check the bucket and the key"):
         TritonClient.for_endpoint("demo", session=session, index="s3://many-models/none.json")
 
 

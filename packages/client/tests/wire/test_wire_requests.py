@@ -94,7 +94,8 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [
-        ({"X": [1.0]}, {}, 'input "X": must be a NumPy array, got list'),
+        ({"X": [1.0]}, {}, 'input "X": must be a NumPy array, got list; use numpy.asarray with a dtype'),
+        ({"X": "hi"}, {}, r"got str; use numpy.asarray\(\[\[VALUE\]\], dtype=object\), and the"),
         ({"X": np.zeros(1, dtype="c8")}, {}, 'input "X": Triton has no datatype for dtype complex64'),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
         ({"X": np.array([b"a", 7], object)}, {}, 'input "X" element 1: .*got int'),
@@ -104,6 +105,7 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
         ({"X": np.array([1, np.nan])}, {"binary": False}, 'input "X" element 1: .*got nan'),
         ({"X": np.array([b"\xff"], object)}, {"binary": False}, "0: a string in JSON must be valid UTF-8"),
         (ONES, {"datatypes": {"X": "FP32"}}, r"datatype FP32 does not match dtype float64 \(FP64\)"),
+        (ONES, {"datatypes": {"X": "BF16"}}, r"remove it, or for BF16 .* astype\(ml_dtypes.bfloat16\)"),
         (ONES, {"datatypes": {"Z": "BF16"}}, r'datatypes\["Z"\]: there is no such input, got "X"'),
         (ONES, {"parameters": {"t": float("nan")}}, NOT_JSON),
         (ONES, {"parameters": {"t": [1]}}, r"got 't' with \[1\]; convert it"),
@@ -112,6 +114,7 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
         (ONES, {"outputs": "OUTPUT"}, r"outputs: must be a list .*got 'OUTPUT'; write \[\"OUTPUT"),
         (ONES, {"outputs": [["Y"]]}, r"outputs: must be a list of names"),
         ({1: np.ones(1)}, {}, "inputs: must map names to arrays"),
+        ("X", {}, "got 'X'; pass a dict .*, and to infer_many a list of such dicts"),
         (np.ones(1), {}, r"inputs: must map names to arrays, got array\(\[1"),
     ],
 )

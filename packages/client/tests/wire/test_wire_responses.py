@@ -144,7 +144,11 @@ NO_DATA = binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]})
 CUT, BEYOND = b"\2\0\0\0aa\2\0", b"\1\0\0\0a\xff\xff\xff\xffb"
 
 MALFORMED = {
-    "empty": ((b"", JSON_CONTENT_TYPE), "at byte 0: is not JSON"),
+    "empty": ((b"", JSON_CONTENT_TYPE), r"at byte 0: is not JSON \(expecting value\); the body"),
+    "page": (
+        (b"<html>login</html>", JSON_CONTENT_TYPE),
+        r"is not JSON \(.*\), got '<html>login</html>'; the",
+    ),
     "not an object": ((b"[1]", JSON_CONTENT_TYPE), "must be a JSON object, got list"),
     "an error": ((b'{"error":"no model"}', JSON_CONTENT_TYPE), "no model"),
     "invalid UTF-8": ((b'{"id":"\xff"}', JSON_CONTENT_TYPE), "at byte 7: is not valid UTF-8, got 0xff"),

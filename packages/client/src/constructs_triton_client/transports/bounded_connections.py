@@ -14,6 +14,7 @@ from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from constructs_triton_client.transports.bounded_reader import BoundedReader
+from constructs_triton_client.transports.event_stream_body import EventStreamBody
 from constructs_triton_core.errors import InvocationError
 
 if TYPE_CHECKING:
@@ -30,6 +31,32 @@ def bound_pools(
     """Return urllib3's classes of connection pools, by scheme, with connections that are bounded."""
     response = type("BoundedResponse", (_BoundedResponse,), {"reader": reader})
     return {scheme: _bound_pool(pool, response) for scheme, pool in pools.items()}
+
+
+def bound_client(client: Any, reader: BoundedReader) -> None:
+    """Bound what a boto3 client reads, and pass the parts of a stream on as they arrive.
+
+    botocore has no public access to its connections. Should a later version arrange them differently, bodies
+    are still bounded by ``read_body`` and by the event below.
+    """
+    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+    pools = getattr(session, "_pool_classes_by_scheme", {})
+    pools.update(bound_pools(pools, reader))
+    client.meta.events.register(
+        "before-parse.sagemaker-runtime.InvokeEndpointWithResponseStream",
+        lambda response_dict, **_: _stream_as_it_arrives(response_dict, reader),
+    )
+    client.meta.events.register("request-created.s3.PutObject", _expect_nothing)
+
+
+def _stream_as_it_arrives(response: dict[str, Any], reader: BoundedReader) -> None:
+    if response["status_code"] < 300:
+        response["body"] = EventStreamBody(response["body"], reader)
+
+
+def _expect_nothing(request: Any, **_: Any) -> None:
+    # botocore reads the interim response without a bound, and for ever if the connection ends.
+    del request.headers["Expect"]
 
 
 def _bound_pool(pool: type[HTTPConnectionPool], response: type) -> type[HTTPConnectionPool]:

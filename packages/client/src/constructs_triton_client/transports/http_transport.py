@@ -6,6 +6,7 @@ Source: AWS documentation, "Build a container for multi-model endpoints"; triton
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from constructs_triton_client.invocation_errors import (
     read_model_message,
 )
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
-from constructs_triton_client.transports.transport import Invocation, Reply
+from constructs_triton_client.transports.transport import Invocation, Reply, checked_url
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class HttpTransport:
     """Sends requests to a container over plain HTTP.
 
     A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to ``/invocations``.
-    Requests are not retried. Safe to use from several threads.
+    Requests are not retried. Safe to use from several threads, and from processes after a fork.
 
     Args:
         url: Address of the container, such as ``http://localhost:8080``, or one ending in ``/completions``.
@@ -53,7 +54,7 @@ class HttpTransport:
         invocation: The request to send; its options must be ones that SageMaker passes on to a container.
 
     Raises:
-        InvalidValueError: ``url`` does not start with ``http://`` or ``https://``.
+        InvalidValueError: ``url`` is not an address that starts with ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -63,14 +64,10 @@ class HttpTransport:
         read_timeout_seconds: float = READ_TIMEOUT_SECONDS,
         maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidValueError(
-                f"url: must start with http:// or https://, got {url!r}; write it as http://host:port"
-            )
-        self.url = url.rstrip("/")
+        self.url = checked_url("url", url)
         self._reader = BoundedReader(f"endpoint {self.url}", maximum_response_bytes)
         self._read_timeout_seconds = read_timeout_seconds
-        self._pool: urllib3.PoolManager | None = None
+        self._pools: dict[int, urllib3.PoolManager] = {}
 
     def prepare(self) -> None:
         """Import urllib3, which the first request otherwise does.
@@ -121,7 +118,8 @@ class HttpTransport:
             ) from error
 
     def _connect(self) -> urllib3.PoolManager:
-        if self._pool is None:
+        process = os.getpid()  # processes that share a connection receive each other's responses
+        if process not in self._pools:
             try:
                 import urllib3  # noqa: PLC0415 - takes 0.1 s, so only the first call imports it
             except ImportError:
@@ -136,8 +134,8 @@ class HttpTransport:
                 timeout=urllib3.Timeout(connect=5.0, read=self._read_timeout_seconds),
             )
             pool.pool_classes_by_scheme = bound_pools(pool.pool_classes_by_scheme, self._reader)
-            self._pool = pool
-        return self._pool
+            self._pools[process] = pool
+        return self._pools[process]
 
     def _check_status(self, response: urllib3.BaseHTTPResponse) -> None:
         if response.status != 200:

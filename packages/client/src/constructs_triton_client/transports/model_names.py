@@ -149,7 +149,7 @@ def _prefix_of(transport: SageMakerTransport) -> str | None:
 
 def _read_below(transport: SageMakerTransport, prefix: str) -> ModelIndex | None:
     try:
-        return transport.read_index(f"{prefix.rstrip('/')}/{INDEX_FILE}")
+        return transport.read_index(f"{prefix.rstrip('/')}/")
     except InvocationError as error:
         if error.status == _NOT_FOUND:
             return None

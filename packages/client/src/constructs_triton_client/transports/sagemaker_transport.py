@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,15 +12,16 @@ from urllib.parse import urlsplit
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton_client.transports.bearer_token import LONGEST_SECONDS, sign_bearer_token
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
-from constructs_triton_client.transports.event_stream_body import EventStreamBody
-from constructs_triton_client.transports.transport import Invocation, Reply
+from constructs_triton_client.transports.transport import Invocation, Reply, checked_url
 from constructs_triton_core.errors import (
     ConstructsTritonError,
     InvalidValueError,
     InvocationError,
     MissingDependencyError,
 )
-from constructs_triton_core.model_index import ModelIndex
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_core.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ MAX_POOL_CONNECTIONS = 50
 _MODEL_CODES = {"ModelError", "ModelStreamError"}
 # No body is that long; int() of more digits takes quadratic time.
 _MOST_DIGITS = 18
+# boto3's sessions are not safe to use from several threads, and each client takes 0.1 s of the processor.
+_CREATION = threading.Lock()
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 # botocore requires a Region; a server on this machine ignores it.
 LOOPBACK_REGION = "us-east-1"
@@ -55,9 +59,14 @@ def default_config(
         read_timeout_seconds: Longest pause within a response, in seconds. A container may take 60 s to
             answer.
         max_attempts: Number of attempts, including the first one.
+
+    Raises:
+        InvalidValueError: a number is below its minimum, or is none.
     """
     from botocore.config import Config  # noqa: PLC0415 - boto3 is imported at the first call
 
+    check_range("read_timeout_seconds", read_timeout_seconds, RangeLimit(0.001, None, "seconds"))
+    check_range("max_attempts", max_attempts, RangeLimit(1, None))
     return Config(
         read_timeout=read_timeout_seconds,
         connect_timeout=CONNECT_TIMEOUT_SECONDS,
@@ -84,7 +93,7 @@ class SageMakerTransport:
         invocation: The request to send.
 
     Raises:
-        InvalidValueError: ``endpoint_url`` does not start with ``http://`` or ``https://``.
+        InvalidValueError: ``endpoint_url`` or ``session`` is of another form.
     """
 
     def __init__(
@@ -97,18 +106,17 @@ class SageMakerTransport:
         config: Config | None = None,
         maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
     ) -> None:
-        if endpoint_url is not None and not endpoint_url.startswith(("http://", "https://")):
+        if session is not None and not hasattr(session, "client"):
             raise InvalidValueError(
-                f"endpoint_url: must start with http:// or https://, got {endpoint_url!r}; "
-                "write it as http://host:port"
+                f"session: must be a boto3.Session, got {type(session).__name__}; write boto3.Session()"
             )
         self.endpoint_name = endpoint_name
         self._session = session
-        self._endpoint_url = endpoint_url
+        self._endpoint_url = None if endpoint_url is None else checked_url("endpoint_url", endpoint_url)
         self._region_name = region_name
         self._config = config
         self._reader = BoundedReader(f"endpoint {endpoint_name}", maximum_response_bytes)
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, int], Any] = {}
 
     def prepare(self) -> None:
         """Import boto3 and create its client, which the first call otherwise does; errors as ``invoke``."""
@@ -164,13 +172,14 @@ class SageMakerTransport:
         """Read the ``index.json`` of a multi-model endpoint from S3.
 
         Args:
-            uri: ``s3://bucket/key`` of the index.
+            uri: ``s3://bucket/key`` of the index, or the prefix above it, without ``index.json``.
 
         Raises:
             InvalidValueError: the URI is malformed, or the object is not an index.
             InvocationError: S3 cannot be read.
         """
         s3 = self.client("s3")
+        uri = uri if uri.endswith(".json") else f"{uri.rstrip('/')}/{INDEX_FILE}"
         index: ModelIndex = self._guard(lambda: ModelIndex.from_s3(uri, s3))
         return index
 
@@ -196,12 +205,17 @@ class SageMakerTransport:
         Args:
             service: boto3's name of the service, such as ``"s3"``.
         """
-        if service not in self._clients:
-            session = self._session or self._guard(_import_boto3().Session)
-            client = self._guard(lambda: self._create_client(session, service))
-            _bound_responses(client, self._reader)
-            self._clients[service] = client
-        return self._clients[service]
+        key = service, os.getpid()  # processes that share a connection receive each other's responses
+        if key not in self._clients:
+            from constructs_triton_client.transports.bounded_connections import bound_client  # noqa: PLC0415 - see _import_boto3
+
+            with _CREATION:
+                if key not in self._clients:
+                    session = self._session or self._guard(_import_boto3().Session)
+                    client = self._guard(lambda: self._create_client(session, service))
+                    bound_client(client, self._reader)
+                    self._clients[key] = client
+        return self._clients[key]
 
     def _create_client(self, session: boto3.Session, service: str) -> Any:
         config = self._config or default_config()
@@ -262,34 +276,6 @@ def _parameter_hint(text: str) -> str:
     unknown = re.search(r'Unknown parameter in input: "([^"]+)", must be one of: ([\w, ]+)', text)
     otherwise = "use the parameters of boto3's method"
     return did_you_mean(unknown[1], unknown[2].split(", "), otherwise) if unknown else otherwise
-
-
-def _bound_responses(client: Any, reader: BoundedReader) -> None:
-    """Bound what a boto3 client reads, and pass the parts of a stream on as they arrive.
-
-    botocore has no public access to its connections. Should a later version arrange them differently, bodies
-    are still bounded by ``read_body`` and by the event below.
-    """
-    from constructs_triton_client.transports.bounded_connections import bound_pools  # noqa: PLC0415 - see _import_boto3
-
-    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
-    pools = getattr(session, "_pool_classes_by_scheme", {})
-    pools.update(bound_pools(pools, reader))
-    client.meta.events.register(
-        "before-parse.sagemaker-runtime.InvokeEndpointWithResponseStream",
-        lambda response_dict, **_: _stream_as_it_arrives(response_dict, reader),
-    )
-    client.meta.events.register("request-created.s3.PutObject", _expect_nothing)
-
-
-def _stream_as_it_arrives(response: dict[str, Any], reader: BoundedReader) -> None:
-    if response["status_code"] < 300:
-        response["body"] = EventStreamBody(response["body"], reader)
-
-
-def _expect_nothing(request: Any, **_: Any) -> None:
-    # botocore reads the interim response without a bound, and for ever if the connection ends.
-    del request.headers["Expect"]
 
 
 def _announced_length(response: Mapping[str, Any]) -> int | None:

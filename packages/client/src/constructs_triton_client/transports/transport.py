@@ -5,11 +5,17 @@ A transport does not know tensors, and the client does not know HTTP, so users c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-__all__ = ["Invocation", "Reply", "Transport"]
+from constructs_triton_core.errors import InvalidValueError
+
+__all__ = ["Invocation", "Reply", "Transport", "checked_transport", "checked_url"]
+
+# What a transport adds to its address.
+_PATH_OF_A_CALL = re.compile(r"(/endpoints/[^/]+)?(/invocations)?/*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +66,25 @@ class Transport(Protocol):
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
         """Send the request and yield the bytes of the response in the parts in which they arrive."""
         ...
+
+
+def checked_transport(transport: Transport) -> Transport:
+    """Return a transport; raises ``InvalidValueError`` if it is none, such as the name of an endpoint."""
+    if not hasattr(transport, "invoke"):
+        raise InvalidValueError(
+            f"transport: must have a method invoke, got {transport!r:.80}; for an endpoint of SageMaker, "
+            "write TritonClient.for_endpoint(name), for a container TritonClient(HttpTransport(address))"
+        )
+    return transport
+
+
+def checked_url(name: str, url: str) -> str:
+    """Return an address without a slash at its end; raises ``InvalidValueError`` if it is none."""
+    address = _PATH_OF_A_CALL.sub("", url, count=1)
+    if not url.startswith(("http://", "https://")):
+        wrong, fix = "must start with http:// or https://", "http://host:port"
+    elif address != url.rstrip("/"):
+        wrong, fix = "must not have the path of a call", address
+    else:
+        return address
+    raise InvalidValueError(f"{name}: {wrong}, got {url!r}; write it as {fix}")

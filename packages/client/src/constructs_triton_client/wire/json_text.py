@@ -43,7 +43,9 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
     try:
         value = _parse(text)
     except json.JSONDecodeError as error:
-        raise _error(len(text[: error.pos].encode()), f"is not JSON ({error.msg.lower()})") from None
+        got = text[error.pos : error.pos + 40]
+        what = f"is not JSON ({error.msg.lower()})"
+        raise _error(len(text[: error.pos].encode()), what, got and repr(got)) from None
     except _NotFiniteError:
         raise _locate_not_finite(text) from None
     except (ValueError, RecursionError) as error:  # more digits or deeper nesting than Python allows

@@ -197,7 +197,8 @@ def _encode_inputs(
 
 def _inputs_error(got: object) -> RequestEncodingError:
     return RequestEncodingError(
-        f'inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{"INPUT": array}}'
+        f'inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{"INPUT": array}}, and to '
+        "infer_many a list of such dicts"
     )
 
 

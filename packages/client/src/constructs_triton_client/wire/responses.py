@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from constructs_triton_client.wire.dtypes import Buffer, bfloat16
 from constructs_triton_client.wire.json_text import (
-    build_decoding_error,
     read_header,
     read_list,
     read_object,
@@ -122,7 +121,7 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
     view = memoryview(body).cast("B")
     header, header_size = read_header(view, content_type)
     _check_no_error(header)
-    arrays, datatypes = _read_outputs(header, TensorReader(view, header_size))
+    arrays, datatypes = TensorReader(view, header_size).read_all(read_list(header, "outputs"))
     return InferenceResult(
         arrays,
         datatypes,
@@ -131,20 +130,6 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
         id=read_string(header, "id"),
         parameters=read_object(header, "parameters"),
     )
-
-
-def _read_outputs(
-    header: dict[str, Any], reader: TensorReader
-) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    arrays: dict[str, NDArray[Any]] = {}
-    datatypes = {}
-    for index, entry in enumerate(read_list(header, "outputs")):
-        name, datatype, array = reader.read(entry, index)
-        if name in arrays:
-            raise build_decoding_error(f'output "{name}"', "occurs more than once")
-        arrays[name], datatypes[name] = array, datatype.datatype
-    reader.finish()
-    return arrays, datatypes
 
 
 def _check_no_error(header: dict[str, Any]) -> None:

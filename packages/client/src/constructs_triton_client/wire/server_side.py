@@ -85,7 +85,8 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
     if parse_header_size(content_type) == 0:
         return InferenceRequest({}, raw=bytes(view))
     header, header_size = read_header(view, content_type)
-    inputs, datatypes = _read_inputs(header, TensorReader(view, header_size, role="input"))
+    reader = TensorReader(view, header_size, role="input")
+    inputs, datatypes = reader.read_all(read_list(header, "inputs"))
     return InferenceRequest(
         inputs,
         _read_requested_outputs(header),
@@ -93,20 +94,6 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
         read_string(header, "id"),
         datatypes=datatypes,
     )
-
-
-def _read_inputs(
-    header: dict[str, Any], reader: TensorReader
-) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    inputs: dict[str, NDArray[Any]] = {}
-    datatypes: dict[str, str] = {}
-    for index, entry in enumerate(read_list(header, "inputs")):
-        name, datatype, array = reader.read(entry, index)
-        if name in inputs:
-            raise build_decoding_error(f'input "{name}"', "occurs more than once")
-        inputs[name], datatypes[name] = array, datatype.datatype
-    reader.finish()
-    return inputs, datatypes
 
 
 def _read_requested_outputs(header: dict[str, Any]) -> list[dict[str, Any]]:

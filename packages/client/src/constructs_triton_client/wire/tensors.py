@@ -19,6 +19,7 @@ from constructs_triton_core.errors import RequestEncodingError, ResponseDecoding
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
+_ARGUMENTS = dict.fromkeys((str, bytes), "([[VALUE]], dtype=object)")
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
 
 
@@ -26,8 +27,8 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
-            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray with a dtype, "
-            "and the model's number of dimensions"
+            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray"
+            f"{_ARGUMENTS.get(type(array), ' with a dtype')}, and the model's number of dimensions"
         )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):
@@ -37,7 +38,7 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     if found is not None and stated is not None:
         raise RequestEncodingError(
             f"{path}: datatype {stated} does not match dtype {array.dtype} ({found.datatype}); "
-            "convert the array with astype, or remove the datatype"
+            "remove it, or for BF16 convert the array with astype(ml_dtypes.bfloat16)"
         )
     raise RequestEncodingError(
         f"{path}: Triton has no datatype for dtype {array.dtype}; convert the array with astype"
@@ -110,8 +111,19 @@ class TensorReader:
             flat = self._read_binary(path, datatype, count, size)
         return name, datatype, _reshape(path, flat, shape)
 
-    def finish(self) -> None:
-        """Check that every byte of the body belongs to a tensor."""
+    def read_all(self, entries: list[Any]) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        """Return the arrays and the datatypes of all tensors by name; no byte of the body may be left."""
+        arrays: dict[str, NDArray[Any]] = {}
+        datatypes: dict[str, str] = {}
+        for index, entry in enumerate(entries):
+            name, datatype, array = self.read(entry, index)
+            if name in arrays:
+                raise build_decoding_error(f'{self.role} "{name}"', "occurs more than once")
+            arrays[name], datatypes[name] = array, datatype.datatype
+        self._finish()
+        return arrays, datatypes
+
+    def _finish(self) -> None:
         if (rest := len(self.body) - self.offset) > 0:
             what = f"the last bytes belong to no {self.role}"
             raise build_decoding_error(f"body at byte {self.offset}", what, f"{rest} bytes")
