@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -132,6 +132,11 @@ docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are gener
 
 hints: $(INSTALLED) ## follow the hints of the checks literally, and print how many end in success
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m hint_cases
+
+# Takes about a minute. NAMES="code words" prints only those groups. AGAINST=<commit> compares the findings with those
+# of this commit.
+figures: $(INSTALLED) $(NODE_INSTALLED) ## print the figures of the project, each beside its limit; fails if a limit is missed
+	@PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m figures $(if $(AGAINST),--against $(AGAINST)) $(NAMES)
 
 # A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference

@@ -146,9 +146,15 @@ def onnx_model() -> bytes:
 
 def base_bytes() -> int:
     """Return the size of the packages that a base install needs."""
-    found: dict[str, metadata.Distribution] = {}
-    add_required(found, Requirement("constructs-triton"))
+    found = required("constructs-triton")
     return sum(size_of(package) for name, package in found.items() if name not in LEFT_OUT)
+
+
+def required(name: str) -> dict[str, metadata.Distribution]:
+    """Return a package and all that it requires, by name."""
+    found: dict[str, metadata.Distribution] = {}
+    add_required(found, Requirement(name))
+    return found
 
 
 def add_required(found: dict[str, metadata.Distribution], wanted: Requirement) -> None:

@@ -11,6 +11,8 @@ from members import PROJECT
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
 #: The most that a package and what it requires may take on the disk, without compiled files.
 MOST_MEGABYTES = {"triton-model-check": 20}
+#: The same for every other package.
+MOST_MEGABYTES_OF_OTHERS = 300
 _FINDING = """
 from constructs_triton_core.findings import Finding
 print(Finding.__name__)

@@ -42,6 +42,11 @@ class Package(NamedTuple):
         """The lists of public names."""
         return sorted(self.root.rglob("*.pyi"))
 
+    @property
+    def size(self) -> int:
+        """The lines of its modules and stubs."""
+        return sum(path.read_text().count("\n") for path in (*self.modules, *self.stubs))
+
 
 _AWS = {"boto3", "botocore"}
 _CDK = {"aws_cdk", "constructs", "jsii"}

@@ -52,9 +52,14 @@ class Figure:
         """Return the limit, and whether the value misses it."""
         if not self.limit:
             return ""
-        number = float(self.limit.rpartition(" ")[2].replace(",", ""))
-        is_missed = value < number if self.more_is_better else value > number
-        return f"{self.limit}, missed" if is_missed else self.limit
+        return f"{self.limit}, missed" if misses(self.limit, value) else self.limit
+
+
+def misses(limit: str, value: float) -> bool:
+    """Return whether a value misses a limit, such as "at most 25,000" or "at least 0.4"."""
+    words, _, last = limit.rpartition(" ")
+    bound = float(last.replace(",", ""))
+    return value < bound if words == "at least" else value > bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ first one that can be carried out on one machine. ``make hints`` prints how many
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from check_examples import EXAMPLES, code_of, write
@@ -16,7 +17,10 @@ from hint_cases.edits import Repository, Step
 from hint_cases.environments import REASONS
 from triton_model_check.model_repository import ModelRepository
 
-__all__ = ["CASES", "REASONS", "left_after"]
+__all__ = ["CASES", "FEWEST_PERCENT", "REASONS", "left_after", "unsuccessful"]
+
+FEWEST_PERCENT = 95
+"""The share of the hints that must end in success."""
 
 CASES: dict[str, tuple[Step, ...]] = {**configurations.CASES, **models.CASES, **environments.CASES}
 
@@ -29,3 +33,12 @@ def left_after(key: str, directory: Path) -> list[Finding]:
         step(repository)
     report = ModelRepository.from_directory(repository.path).check(repository.target, is_packed=False)
     return [each for each in report.findings if each.code == code_of(key) or each.severity is Severity.ERROR]
+
+
+def unsuccessful() -> dict[str, list[Finding]]:
+    """Follow all hints; return the cases that do not end in success, with what is left."""
+    left = {}
+    for key in CASES:
+        with tempfile.TemporaryDirectory() as directory:
+            left[key] = left_after(key, Path(directory))
+    return {key: findings for key, findings in left.items() if findings}

@@ -48,6 +48,11 @@ BROKEN = (
 """The models that are also broken in every possible way: one of each kind."""
 
 
+def kept_bytes() -> int:
+    """Return the size of the archive with its verdicts."""
+    return sum(path.stat().st_size for path in KEPT.iterdir())
+
+
 def environment(name: str, packages: tuple[str, ...]) -> Path:
     """Return the Python of an environment with the packages, which is created once."""
     python = BUILD / "environments" / name / "bin" / "python"
@@ -115,7 +120,7 @@ def _keep(cases: Path, verdicts: dict[str, Any]) -> None:
             archive.addfile(member, io.BytesIO(path.read_bytes()))
     lines = (f'"{key}": {_lines(value)}' for key, value in verdicts.items())
     (KEPT / "verdicts.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    size = sum(path.stat().st_size for path in KEPT.iterdir())
+    size = kept_bytes()
     assert size <= LARGEST_KEPT_BYTES, f"{KEPT} has {size} bytes"
     print(f"{len(verdicts['cases'])} models, {size} bytes in {KEPT}")
 

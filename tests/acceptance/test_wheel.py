@@ -23,7 +23,7 @@ from installed_wheels import (
 )
 from members import PROJECT, Member, members_of
 from packaging.utils import canonicalize_name
-from smallest_uses import MODELS, MOST_MEGABYTES, USES
+from smallest_uses import MODELS, MOST_MEGABYTES, MOST_MEGABYTES_OF_OTHERS, USES
 
 BUDGET_MINUTES = 5
 MEMBERS = {member.name: member for member in members_of()}
@@ -161,7 +161,7 @@ def test_package_alone_has_its_smallest_use(installed: Install, name: str, versi
     if not MEMBERS[name].allows(version):
         pytest.skip(f"{name} does not allow Python {version}")
     environment = installed(name, version)
-    assert environment.megabytes <= MOST_MEGABYTES.get(name, 300)
+    assert environment.megabytes <= MOST_MEGABYTES.get(name, MOST_MEGABYTES_OF_OTHERS)
     USES[name](environment)
     if name in REQUIRED:
         assert {canonicalize_name(each) for each in environment.packages} - REQUIRED[name] == {name}

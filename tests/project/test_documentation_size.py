@@ -14,27 +14,29 @@ from documentation.search import weigh
 
 PAGES = hand_written()
 GUIDES = sorted(name for name in PAGES if name.startswith("guides/") and name not in JOURNEYS)
+MOST_WORDS, MOST_OF_A_JOURNEY, MOST_OF_A_GUIDE = 45_000, 1_800, 900
+WIDEST_CODE, MOST_ENTRIES = 84, 60
 
 
-def _words(name: str) -> int:
+def words(name: str) -> int:
     """What a reader sees: also code and tables."""
     return len(PAGES[name].split())
 
 
-def test_documentation_has_few_words() -> None:
+def test_documentation_has_fewwords() -> None:
     """The pages that a person wrote have 45,000 words at most."""
-    assert sum(map(_words, PAGES)) <= 45_000
+    assert sum(map(words, PAGES)) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", JOURNEYS)
 def test_journeys_are_short(page: str) -> None:
     """A guide that follows a task from its beginning to its end has 1,800 words at most."""
-    assert _words(page) <= 1_800
+    assert words(page) <= MOST_OF_A_JOURNEY
 
 
 def test_guides_are_short() -> None:
     """Every other guide has 900 words at most."""
-    assert {name: _words(name) for name in GUIDES if _words(name) > 900} == {}
+    assert {name: words(name) for name in GUIDES if words(name) > MOST_OF_A_GUIDE} == {}
 
 
 def test_guides_do_not_list_options() -> None:
@@ -45,11 +47,11 @@ def test_guides_do_not_list_options() -> None:
 
 def test_code_fits_a_screen() -> None:
     """No line of a code block is wider than 84 characters."""
-    wide = {name: [line for line in _code(text) if len(line) > 84] for name, text in PAGES.items()}
+    wide = {name: [line for line in code(text) if len(line) > WIDEST_CODE] for name, text in PAGES.items()}
     assert {name: lines for name, lines in wide.items() if lines} == {}
 
 
-def _code(text: str) -> Iterator[str]:
+def code(text: str) -> Iterator[str]:
     """The lines inside the fences, without the indentation of the fence."""
     fence = None
     for line in text.splitlines():
@@ -61,7 +63,7 @@ def _code(text: str) -> Iterator[str]:
 
 def test_menu_is_short() -> None:
     """The menu has 60 entries at most, and each leads to a page that is generated or exists."""
-    assert len(menu()) <= 60
+    assert len(menu()) <= MOST_ENTRIES
     own = [page for page in menu() if not page.startswith(("project/", "packages/", "reference/api/"))]
     assert [page for page in own if not (PROJECT / "docs" / page).is_file()] == []
 

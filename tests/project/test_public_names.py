@@ -41,7 +41,7 @@ def _words() -> frozenset[str]:
 
 
 @cache
-def _exported() -> dict[str, list[str]]:
+def exported() -> dict[str, list[str]]:
     """The exported names of each public package: one from which a page or an example imports."""
     imports = {
         name for code in _pages() for name in re.findall(r"^ *from ([\w.]+) import", code, re.MULTILINE)
@@ -55,7 +55,7 @@ def _exported() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [(package, name) for package, names in _exported().items() for name in names]
+    ("package", "name"), [(package, name) for package, names in exported().items() for name in names]
 )
 def test_public_name_resolves_and_is_documented(package: str, name: str) -> None:
     """Every public name resolves and has a docstring."""
@@ -74,27 +74,27 @@ def test_unknown_name_is_an_attribute_error() -> None:
         getattr(constructs_triton, "TritonEndpint")  # noqa: B009 - a typo is the subject
 
 
-def test_few_names_are_exported() -> None:
+def test_few_names_areexported() -> None:
     """All packages together export at most 150 names, without those of the modules for errors."""
-    counts = {name: len(names) for name, names in _exported().items()}
+    counts = {name: len(names) for name, names in exported().items()}
     assert sum(counts.values()) <= MOST_NAMES, counts
 
 
-@pytest.mark.parametrize("package", _exported())
+@pytest.mark.parametrize("package", exported())
 def test_every_exported_name_is_used_in_a_page(package: str) -> None:
     """The code of a page or of an example contains each exported name."""
-    assert [name for name in _exported()[package] if name not in _words()] == []
+    assert [name for name in exported()[package] if name not in _words()] == []
 
 
 def test_reference_has_the_public_packages() -> None:
     """The reference has a page for each package from which a page or an example imports."""
     modules = {"constructs_triton_core.errors"}
-    assert {*_exported()} - {"constructs_triton"} == {*PACKAGES.values()} - modules
+    assert {*exported()} - {"constructs_triton"} == {*PACKAGES.values()} - modules
 
 
-@pytest.mark.parametrize("package", _exported())
+@pytest.mark.parametrize("package", exported())
 def test_no_name_is_that_of_its_module(package: str) -> None:
     """A name that is imported late is not hidden by a module of the same name."""
     folder = Path(importlib.import_module(package).__file__ or "").parent
     modules = {path.name.removesuffix(".py") for path in folder.iterdir()}
-    assert not {*_exported()[package]} & modules
+    assert not {*exported()[package]} & modules

@@ -19,6 +19,10 @@ from constructs_triton.cli import COMMAND_GROUPS, COMMANDS, main
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.program.program import Command
 
+MOST_COMMANDS = 28
+#: The commands of one word. Those of two words are in the help of their first word.
+TOP = {name: each for name, each in COMMANDS.items() if " " not in name}
+
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     yield parser
@@ -70,10 +74,9 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    top = {name: each for name, each in COMMANDS.items() if " " not in name}
-    for name, command in top.items():
+    for name, command in TOP.items():
         assert re.search(rf"^  {name} +{re.escape(command.summary)}$", text, re.MULTILINE)
-    assert len(top) <= 28
+    assert len(TOP) <= MOST_COMMANDS
     assert len(COMMAND_GROUPS["First steps"]) == 8
     assert "examples:" in text
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
