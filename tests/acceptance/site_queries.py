@@ -26,7 +26,7 @@ BY_STRANGERS: Mapping[str, tuple[str, ...]] = {
 OF_A_REVIEW: Mapping[str, tuple[str, ...]] = {
     "cold start": ("guides/cold_start",),
     "what does it cost": ("guides/cost",),
-    "A/B test": ("examples/apps/ab_test", "guides/updating"),
+    "A/B test": ("guides/endpoints", "examples/examples"),
     "load test": ("guides/measure",),
     "huggingface": ("guides/embeddings",),
     "install error tritonserver": ("start/installation",),

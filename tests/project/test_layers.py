@@ -70,7 +70,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "constructs_triton_client": (
         "wire",
         "bounded_files",
-        "invocation_errors",
+        "errors",
         "transports",
         "input_checks",
         "observed_calls",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import Invocation, Reply, TritonClient
-from constructs_triton_client.invocation_errors import build_invocation_error
+from constructs_triton_client.errors import build_invocation_error
 from constructs_triton_client.wire import encode_response
 from constructs_triton_core.errors import InvalidValueError, InvocationError, NoCapacityError
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.errors import build_invocation_error, read_model_message
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation, Transport
 from constructs_triton_client.wire import decode_response

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from constructs_triton_client.invocation_errors import ANY_SIZE, fits, reshape_hint
+from constructs_triton_client.errors import ANY_SIZE, fits, reshape_hint
 from constructs_triton_client.wire.tensors import resolve_datatype
 from constructs_triton_core.datatypes import DATATYPES
 from constructs_triton_core.errors import InvalidValueError, RequestEncodingError

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from constructs_triton_client.invocation_errors import (
+from constructs_triton_client.errors import (
     MAXIMUM_PARSED_BYTES,
     build_invocation_error,
     read_model_message,

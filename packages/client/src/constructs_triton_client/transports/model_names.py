@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from constructs_triton_client.invocation_errors import build_invocation_error
+from constructs_triton_client.errors import build_invocation_error
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS, SageMakerTransport
 from constructs_triton_client.transports.transport import Transport
 from constructs_triton_core.bounded_json import parse_bounded_json

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.errors import build_invocation_error, read_model_message
 from constructs_triton_client.transports.bearer_token import LONGEST_SECONDS, sign_bearer_token
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply, checked_url

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.errors import build_invocation_error, read_model_message
 from constructs_triton_core.errors import (
     EndpointThrottledError,
     InvocationError,
