@@ -27,6 +27,7 @@ STATEMENT = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s
 DOCUMENT = {"Version": "2012-10-17", "Statement": [STATEMENT]}
 ROLE = "arn:aws:iam::123456789012:role/any"
 ALARM = {"ComparisonOperator": "GreaterThanThreshold", "EvaluationPeriods": 1, "Threshold": 1, "Period": 60}
+FIXED = {"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "404"}}
 NAMED: dict[str, dict[str, Any]] = {
     "AWS::S3::Bucket": {"BucketName": "acme-models"},
     "AWS::S3::BucketPolicy": {
@@ -75,6 +76,19 @@ NAMED: dict[str, dict[str, Any]] = {
         "Target": {"Arn": "arn:aws:sqs:us-east-1:123456789012:acme", "RoleArn": ROLE},
     },
     "AWS::ApplicationAutoScaling::ScalableTarget": TARGET,
+    "AWS::ApiGateway::Resource": {"PathPart": "{id}", "ParentId": "a", "RestApiId": "b"},
+    "AWS::ApiGatewayV2::Route": {"RouteKey": "GET /orders", "ApiId": "a"},
+    "AWS::ElasticLoadBalancingV2::Listener": {"Port": 80, "LoadBalancerArn": "a", "DefaultActions": [FIXED]},
+    "AWS::ElasticLoadBalancingV2::ListenerRule": {
+        "Priority": 1,
+        "ListenerArn": "a",
+        "Actions": [FIXED],
+        "Conditions": [{"Field": "path-pattern", "Values": ["/orders"]}],
+    },
+    "AWS::Lambda::EventSourceMapping": {
+        "EventSourceArn": "arn:aws:sqs:us-east-1:123456789012:acme",
+        "FunctionName": "acme",
+    },
 }
 
 

@@ -16,7 +16,7 @@ from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.services.resource_schemas import stateful_types
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
-from cdk_rehearse.updates.versions import Request, StackVersion, Version
+from cdk_rehearse.updates.versions import Failures, Request, StackVersion, Version
 from constructs_triton_core.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
@@ -127,12 +127,12 @@ def edited(**changed: Any) -> Resources:
     return resources
 
 
-def rehearsal(old: Resources | None, new: Resources | None) -> Rehearsal:
+def rehearsal(old: Resources | None, new: Resources | None, failures: Failures = "none") -> Rehearsal:
     before, after = (
         Version(() if each is None else (StackVersion("Shop", Template({"Resources": each})),))
         for each in (old, new)
     )
-    return simulate(Request(before, after, failures="none"))
+    return simulate(Request(before, after, failures=failures))
 
 
 def losses(found: Rehearsal) -> dict[str, str]:
@@ -216,6 +216,37 @@ def test_data_that_is_lost_is_reported(edit: str) -> None:
     found = losses(rehearsal(old, new))
     assert list(found) == [place]
     assert message in found[place]
+
+
+def test_protected_data_stays() -> None:
+    """AWS does not delete a protected table, so it is left behind; only its own deletion is an error."""
+    protected = edited(Orders=_table("Delete", DeletionProtectionEnabled=True))
+    removed = rehearsal(protected, edited(Orders=None))
+    assert [each.logical_id for each in removed.leftovers] == ["Orders"]
+    assert "protected against deletion" in removed.leftovers[0].reason
+    assert losses(removed) == {}
+    replaced = rehearsal(protected, edited(Orders=_table("Delete", KeySchema=CUSTOMER)))
+    assert "its data stays in the old one" in losses(replaced)["Orders"]
+    created = rehearsal(None, protected, failures="each")
+    assert created.errors == []
+    assert any("deleting NEW later fails: DELETE_FAILED" in line for line in report_lines(created))
+    assert {each.status for each in created.failures} == {"ROLLBACK_FAILED"}
+    assert [each.code for each in rehearsal(protected, None).errors] == ["rehearse-update-fails"]
+
+
+def test_transform_is_not_simulated() -> None:
+    """A template with a transform, as of ``add_rotation_single_user``, is rehearsed as it is."""
+    rotation = {"Location": {"ApplicationId": "arn:aws:serverlessrepo:a", "SemanticVersion": "1.1"}}
+    application = {"Type": "AWS::Serverless::Application", "Properties": rotation}
+    template = {"Resources": edited(Rotation=application)}
+    before, after = (
+        Version((StackVersion("Shop", Template(each)),))
+        for each in ({"Resources": shop()}, {**template, "Transform": "AWS::Serverless-2016-10-31"})
+    )
+    found = simulate(Request(before, after, failures="none"))
+    assert found.status == {"Shop": "UPDATE_COMPLETE"}, found.reason
+    assert "AWS::Serverless::Application Rotation" in found.not_simulated
+    assert "Transform AWS::Serverless-2016-10-31" in found.not_simulated
 
 
 def test_table_with_a_name_is_not_replaced_in_place() -> None:

@@ -45,7 +45,8 @@ def test_an_inferred_rule_is_a_warning() -> None:
 
 def test_each_refusal_is_one_of_the_simulation() -> None:
     """The first words of each pattern are in a message of the code, and a fix is that of the diagnosis."""
-    code = " ".join(re.sub(r'"\s*f?"', "", path.read_text()) for path in SOURCES.rglob("*.py"))
+    files = [*SOURCES.rglob("*.py"), SOURCES / "stacks" / "service_rules.json"]
+    code = " ".join(re.sub(r'"\s*f?"', "", path.read_text()) for path in files)
     for each in REFUSALS:
         words = re.findall(r"[A-Za-z ]{9,}", each.pattern)
         assert any(word.strip() in code for word in words), each.pattern

@@ -44,13 +44,23 @@ def rehearsal(old: tuple[StackVersion, ...], new: tuple[StackVersion, ...]) -> R
 
 
 @pytest.mark.parametrize(
-    ("new", "reason"),
+    ("new", "reason", "fix"),
     [
-        ((producer(exports=""), consumer(imports=False)), "Producer:Name cannot be deleted as it is in use"),
-        ((producer(topic_name="alarms"), consumer()), "Producer:Name cannot be updated as it is in use"),
+        (
+            (producer(exports=""), consumer(imports=False)),
+            "Producer:Name cannot be deleted as it is in use",
+            "keep the export for one more deployment",
+        ),
+        (
+            (producer(topic_name="alarms"), consumer()),
+            "Producer:Name cannot be updated as it is in use",
+            "under another construct ID, and keep the old one",
+        ),
     ],
 )
-def test_export_in_use_cannot_be_removed_or_changed(new: tuple[StackVersion, ...], reason: str) -> None:
+def test_export_in_use_cannot_be_removed_or_changed(
+    new: tuple[StackVersion, ...], reason: str, fix: str
+) -> None:
     """The producer is deployed first, while the old consumer still imports the value."""
     found = rehearsal((producer(), consumer()), new)
     assert found.status == {"Producer": "UPDATE_ROLLBACK_COMPLETE"}
@@ -58,6 +68,7 @@ def test_export_in_use_cannot_be_removed_or_changed(new: tuple[StackVersion, ...
     (problem,) = found.problems
     assert problem.code == "rehearse-update-fails"
     assert "Stack.export_value" in problem.hint
+    assert fix in problem.hint
 
 
 def test_export_is_removed_in_two_deployments() -> None:

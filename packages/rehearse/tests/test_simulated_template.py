@@ -23,7 +23,7 @@ TOPIC = {"Type": "AWS::SNS::Topic"}
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"Transform": "AWS::Serverless"}, "Transform is not supported"),
+        ({"Hooks": {}}, "Hooks is not supported"),
         ({"Resources": {"A": {**TOPIC, "Policy": {}}}}, "Policy is not supported"),
         ({"Resources": {"A": {**TOPIC, "DeletionPolicy": "Forget"}}}, "unknown policy"),
         ({"Resources": {"A": {**TOPIC, "DependsOn": "B"}}}, "Unresolved resource dependencies"),

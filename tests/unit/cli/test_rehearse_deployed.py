@@ -64,6 +64,28 @@ def test_deployed_template_is_old(
     assert re.search(r"replace +\S*Topic +Topic", out)
 
 
+UPDATABLE = ("UPDATE_ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
+REFUSING = ("UPDATE_ROLLBACK_FAILED", "ROLLBACK_COMPLETE", "UPDATE_IN_PROGRESS")
+
+
+@pytest.mark.parametrize("status", [*UPDATABLE, *REFUSING])
+def test_deployed_stack_must_accept_an_update(
+    status: str,
+    deployed: SimulatedAccount,
+    new: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A state in which CloudFormation refuses every update is an error, with what ends it."""
+    monkeypatch.setattr(deployed.stack("Json"), "status", status)
+    words = ["rehearse", "--deployed", "Json", new, "--failures", "none", "--orders", "1"]
+    assert main(words) == (0 if status in UPDATABLE else 2)
+    if status in REFUSING:
+        error = capsys.readouterr().err
+        assert f"stack Json: CloudFormation accepts no update in the state {status}" in error
+        assert "npx cdk rollback" in error
+
+
 PARAMETERS = """
 Parameters:
   Stage: {Type: String}

@@ -100,8 +100,6 @@ def _deregister(
 ) -> None:
     """Delete the policies and scheduled actions of a target with it."""
     original(backend, namespace, resource_id, dimension)
-    kept = {key: each for key, each in backend.policies.items() if each.resource_id != resource_id}
-    backend.policies = kept
-    backend.scheduled_actions = [
-        each for each in backend.scheduled_actions if each.resource_id != resource_id
-    ]
+    policies, actions = backend.policies.items(), backend.scheduled_actions
+    backend.policies = {key: each for key, each in policies if each.resource_id != resource_id}
+    backend.scheduled_actions = [each for each in actions if each.resource_id != resource_id]

@@ -141,16 +141,14 @@ def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
 
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
-    paths = arguments.versions
-    if arguments.deployed is None and len(paths) != 2:
-        fix = "write both, or `none` for one that does not exist"
-        raise InvalidValueError(f"OLD NEW: must be two paths, got {len(paths)}; {fix}")
+    paths, count = arguments.versions, len(arguments.versions)
     if arguments.deployed is None:
+        if count != 2:
+            fix = "write both, or `none` for one that does not exist"
+            raise InvalidValueError(f"OLD NEW: must be two paths, got {count}; {fix}")
         return paths[0], paths[1]
-    if len(paths) != 1:
-        raise InvalidValueError(
-            f"NEW: must be the only path with --deployed, got {len(paths)}; write only NEW"
-        )
+    if count != 1:
+        raise InvalidValueError(f"NEW: must be the only path with --deployed, got {count}; write only NEW")
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)

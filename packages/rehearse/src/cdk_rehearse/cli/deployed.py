@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
@@ -22,7 +23,8 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
         stack: Name or ARN of the stack.
 
     Raises:
-        AwsError: the stack does not exist, the credentials may not read it, or AWS cannot be reached.
+        AwsError: the stack does not exist or accepts no update, the credentials may not read it, or AWS
+            cannot be reached.
     """
     reader, request = AwsReader(session), {"StackName": stack, "TemplateStage": "Processed"}
     body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)["TemplateBody"]
@@ -33,4 +35,8 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
         if error.code:
             return text, {}
         raise
+    status = found.get("StackStatus", "")
+    if re.search("^(ROLLBACK|DELETE)_|ROLLBACK_FAILED|(?<!REVIEW_IN_)PROGRESS", status):
+        fix = "wait, run `npx cdk rollback`, or pass `none` as OLD if the stack was never created"
+        raise AwsError(f"stack {stack}: CloudFormation accepts no update in the state {status}", fix)
     return text, {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}

@@ -28,9 +28,8 @@ def serve(*, as_json: bool) -> NoReturn:
         signal.signal(number, lambda *_: sys.exit())
     with SimulatedAccount() as account:
         local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
-        account.runtime.refusal = (
-            f"the simulated account runs no models; run `{local_up}`, and call the address that it prints"
-        )
+        fix = f"run `{local_up}`, and call the address that it prints"
+        account.runtime.refusal = f"the simulated account runs no models; {fix}"
         if as_json:
             print_json(account.variables(), indent=None)
         else:

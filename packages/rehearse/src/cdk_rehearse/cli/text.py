@@ -155,9 +155,7 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}{end}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
-        # The reason of a failure is that of the error above.
-        result = "works" if found.deletion.succeeds else f"fails with {found.deletion.status}"
-        yield f"deleting NEW later {result}{f', and leaves {left}' if left else ''}"
+        yield f"deleting NEW later {_result(found.deletion, named)}{f', and leaves {left}' if left else ''}"
 
 
 def _result(operation: Operation, named: Named) -> str:

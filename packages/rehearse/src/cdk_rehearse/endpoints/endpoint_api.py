@@ -234,9 +234,8 @@ def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any],
     wanted = response._get_param(member)
     for endpoint, config in fleets.running():
         if any(wanted in network for network in _networks(fleets, config)):
-            raise DependencyViolationError(
-                f"resource {wanted} has a dependent object: a network interface of endpoint {endpoint}"
-            )
+            user = f"a network interface of endpoint {endpoint}"
+            raise DependencyViolationError(f"resource {wanted} has a dependent object: {user}")
     return original(response)
 
 

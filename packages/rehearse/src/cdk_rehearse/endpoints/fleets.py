@@ -185,12 +185,9 @@ class Fleets:
 
     def users_of_model(self, model_name: str) -> list[str]:
         """The endpoints and inference components that run a model."""
-        endpoints = [
-            f"endpoint {name}" for name, config in self.running() if model_name in self.models_of(config)
-        ]
-        return endpoints + [
-            component for component, model in self.models_of_components() if model == model_name
-        ]
+        endpoints = (name for name, config in self.running() if model_name in self.models_of(config))
+        components = (each for each, model in self.models_of_components() if model == model_name)
+        return [*(f"endpoint {name}" for name in endpoints), *components]
 
     def users_of_config(self, config_name: str) -> list[str]:
         """The endpoints that run a configuration."""
@@ -221,9 +218,8 @@ class Fleets:
             if name not in alarms:
                 raise PermissionError(f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist")
             for role_arn in roles:
-                if not self.check.access.allows(
-                    role_arn, "cloudwatch:DescribeAlarms", alarms[name].alarm_arn, {}
-                ):
+                alarm = alarms[name].alarm_arn
+                if not self.check.access.allows(role_arn, "cloudwatch:DescribeAlarms", alarm, {}):
                     raise PermissionError(f"{role_arn} is not allowed to describe the alarm {name}")
 
     @property

@@ -104,10 +104,7 @@ class CalledResource(Provider):
 
     def _key(self, current: Deployed) -> dict[str, Any]:
         known = {"Ref": current.physical.id, **current.physical.attributes}
-        key: dict[str, Any] = _filled(
-            self._calls.key, {**self._calls.defaults, **current.properties, **known}
-        )
-        return key
+        return dict(_filled(self._calls.key, {**self._calls.defaults, **current.properties, **known}))
 
     def _call(self, operation: str, members: Mapping[str, Any]) -> Any:
         return self.api.call(self._calls.service, operation, **members) if operation else {}
@@ -116,11 +113,9 @@ class CalledResource(Provider):
 def _filled(pattern: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(pattern, dict):
         return {name: _filled(each, values) for name, each in pattern.items()}
-    return (
-        [_filled(each, values) for each in pattern]
-        if isinstance(pattern, list)
-        else pattern.format_map(values)
-    )
+    if isinstance(pattern, list):
+        return [_filled(each, values) for each in pattern]
+    return pattern.format_map(values)
 
 
 Provider.by_type.update({each: partial(CalledResource, type=each) for each in _CALLS})

@@ -88,10 +88,8 @@ class ManagedPolicy(Provider):
     name_property, name_limit = "ManagedPolicyName", 128
 
     def create(self, request: Request) -> Physical:
-        wanted = without(request.properties, "ManagedPolicyName", "Roles")
-        policy = self.api.call("iam", "CreatePolicy", **{**wanted, "PolicyName": self.name(request)})[
-            "Policy"
-        ]
+        given = without(request.properties, "ManagedPolicyName", "Roles")
+        policy = self.api.call("iam", "CreatePolicy", **given | {"PolicyName": self.name(request)})["Policy"]
         self._attach(policy["Arn"], request.properties)
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 

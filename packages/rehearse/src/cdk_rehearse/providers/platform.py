@@ -16,9 +16,8 @@ class Key(Provider):
     type = "AWS::KMS::Key"
 
     def create(self, request: Request) -> Physical:
-        tags = [
-            {"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in request.properties.get("Tags", [])
-        ]
+        given = request.properties.get("Tags", [])
+        tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in given]
         known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
         simulated = self.simulated(request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays")
         wanted: dict[str, Any] = {known[name]: each for name, each in simulated.items() if name in known}

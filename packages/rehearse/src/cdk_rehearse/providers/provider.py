@@ -107,11 +107,7 @@ class Provider:
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update in place; called only for changes that need no replacement."""
-        changed = sorted(
-            name
-            for name in current.properties.keys() | request.properties.keys()
-            if current.properties.get(name) != request.properties.get(name)
-        )
+        changed = sorted(different(current.properties, request.properties))
         raise NotSimulatedError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
@@ -147,6 +143,11 @@ class PutProvider(Provider):
 
     def put(self, request: Request, name: str) -> Physical:
         raise NotImplementedError
+
+
+def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+    """The names that do not have the same value in both."""
+    return {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
 
 
 def without(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -130,8 +130,6 @@ class AutoDeleteObjects(Provider):
     def delete(self, current: Deployed) -> None:
         bucket = current.properties["BucketName"]
         pages = self.api.client("s3").get_paginator("list_object_versions").paginate(Bucket=bucket)
-        found = [
-            each for page in pages for name in ("Versions", "DeleteMarkers") for each in page.get(name, ())
-        ]
-        for each in found:
+        kinds = ("Versions", "DeleteMarkers")
+        for each in [one for page in pages for kind in kinds for one in page.get(kind, ())]:
             self.api.call("s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])

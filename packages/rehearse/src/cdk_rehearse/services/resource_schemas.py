@@ -26,6 +26,8 @@ from ..opaque_values import is_opaque
 _REGION = "us-east-1"
 #: What the schemas lack.
 _REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
+#: Types of the CDK, and of the transform of SAM, which AWS replaces by others.
+_WITHOUT_SCHEMA = ("AWS::CDK::", "AWS::Serverless::")
 _DRAFT = jsonschema.Draft7Validator.VALIDATORS
 #: What jsonschema cannot read in patterns of names, such as the keys of tags.
 _CLASSES = {r"||\\p": r"\\p", r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d", "*)${1,": "*){1,"}
@@ -122,7 +124,7 @@ class ResourceSchema:
 @cache
 def resource_schema(type: str) -> ResourceSchema:
     """The schema of a type, which is empty for types that AWS does not define."""
-    if type == "AWS::CDK::Metadata" or not type.startswith(("AWS::", "Alexa::")):
+    if type.startswith(_WITHOUT_SCHEMA) or not type.startswith(("AWS::", "Alexa::")):
         return ResourceSchema(type, {})
     folder = _data_folder()
     index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
@@ -135,6 +137,12 @@ def resource_schema(type: str) -> ResourceSchema:
     for unknown, known in _CLASSES.items():
         text = text.replace(unknown, known)
     return ResourceSchema(type, {**_REQUIRED.get(type, {}), **json.loads(text)})
+
+
+def fits_extension(name: str, properties: Mapping[str, Any]) -> bool:
+    """Whether properties fit a schema that cfn-lint has beside that of their type."""
+    path = _data_folder() / "extensions" / f"{name}.json"
+    return all(map(_concerns_opaque_value, _Validator(json.loads(path.read_text())).iter_errors(properties)))
 
 
 @cache

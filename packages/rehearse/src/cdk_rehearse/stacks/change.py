@@ -21,16 +21,18 @@ from ..steps import Step
 from .engine import Engine, failing
 from .exports import expect_exportable, expect_kept
 from .scope import resolve_references
+from .service_rules import expect_accepted
 from .stack import Output, Stack
 
 RETAINING = ("Retain", "RetainExceptOnCreate")
+_Kind = Literal["create", "update", "replace"]
 
 
 @dataclass
 class _Operation:
     """The operation on one resource."""
 
-    kind: Literal["create", "update", "replace"]
+    kind: _Kind
     request: Request
     current: Deployed | None
 
@@ -106,9 +108,9 @@ class Change:
         if current is not None and current.request == request:
             return None
         _check_properties(request)
-        if current is None:
-            return _Operation("create", request, None)
-        return _Operation("replace" if _has_to_be_replaced(current, request) else "update", request, current)
+        kind = _kind(request, current)
+        expect_accepted(kind, request, current)
+        return _Operation(kind, request, current)
 
     def _carry_out(self, operation: _Operation) -> Physical:
         request, current = operation.request, operation.current
@@ -180,12 +182,15 @@ def wanted_resources(names: Iterable[str], evaluator: Evaluator) -> list[str]:
     return [name for name, each in conditions.items() if each is None or evaluator.condition(each)]
 
 
-def _has_to_be_replaced(current: Deployed, request: Request) -> bool:
+def _kind(request: Request, current: Deployed | None) -> _Kind:
+    if current is None:
+        return "create"
     if is_custom(request.type):
         if current.properties["ServiceToken"] != request.properties["ServiceToken"]:
             raise StackError("Modifying service token is not allowed.")
-        return False
-    return bool(resource_schema(request.type).replacing_changes(current.properties, request.properties))
+        return "update"
+    schema = resource_schema(request.type)
+    return "replace" if schema.replacing_changes(current.properties, request.properties) else "update"
 
 
 def _after_failure(provider: Provider, request: Request, *, has_answer: bool) -> Physical:

@@ -10,6 +10,7 @@ from typing import Any
 from constructs_triton_core.cloud_assembly.template import Resource, Template, references
 
 from ..providers import is_custom
+from ..providers.provider import different
 from ..services.resource_schemas import resource_schema
 from .stack import Stack
 
@@ -56,11 +57,7 @@ class _Walk:
     def __init__(self, stack: Stack, template: Template, parameters: Mapping[str, Any]) -> None:
         self._stack = stack
         self._template = template
-        self._changed_parameters = {
-            name
-            for name in parameters.keys() | stack.parameters.keys()
-            if parameters.get(name) != stack.parameters.get(name)
-        }
+        self._changed_parameters = different(stack.parameters, parameters)
         self._replaced: set[str] = set()
 
     def change(self, resource: Resource) -> dict[str, Any] | None:
@@ -86,11 +83,8 @@ class _Walk:
         details = []
         for name in sorted(resource.properties.keys() | old.properties.keys()):
             new_value = resource.properties.get(name)
-            target = {
-                "Attribute": "Properties",
-                "Name": name,
-                "RequiresRecreation": _recreation(resource.type, name),
-            }
+            recreation = _recreation(resource.type, name)
+            target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
             if new_value != old.properties.get(name):
                 details.append(_detail(target, "Static", "DirectModification"))
             for cause in sorted(references(new_value) & self._replaced):

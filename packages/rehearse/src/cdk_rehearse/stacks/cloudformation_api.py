@@ -232,10 +232,8 @@ class CloudFormationApi:
 
 def _is_meant(change_set: ChangeSet, request: _Request) -> bool:
     stack = request.get("StackName", change_set.stack.name)
-    return request["ChangeSetName"] in (change_set.id, change_set.name) and stack in (
-        change_set.stack.name,
-        change_set.stack.id,
-    )
+    is_named = request["ChangeSetName"] in (change_set.id, change_set.name)
+    return is_named and stack in (change_set.stack.name, change_set.stack.id)
 
 
 def _given_parameters(request: _Request, stack: Stack) -> dict[str, str]:

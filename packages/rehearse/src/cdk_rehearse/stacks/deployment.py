@@ -19,6 +19,7 @@ from ..steps import Action, Step
 from .change import RETAINING, Change, order
 from .engine import Engine, failing
 from .exports import expect_deletable
+from .service_rules import expect_accepted
 from .stack import Stack
 
 _NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")
@@ -114,8 +115,8 @@ class Deployer(Engine):
         for deployed in self._backwards(stack):
             try:
                 self._remove(stack, deployed, retain=deployed.is_kept_after_create)
-            except StackError:
-                status = "ROLLBACK_FAILED"
+            except StackError as error:
+                status, reason = "ROLLBACK_FAILED", f"{reason}. {deployed.request.logical_id}: {error}"
                 continue
             del stack.resources[deployed.request.logical_id]
         self._enter(stack, "end", status, reason)
@@ -197,6 +198,7 @@ class Deployer(Engine):
         stack.record(request.logical_id, request.type, physical_id, "DELETE_IN_PROGRESS")
         try:
             with failing("before" if request.logical_id in self.behaviour.failing_delete else None):
+                expect_accepted("delete", request)
                 self.providers.of(request.type).delete(deployed)
         except StackError as error:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_FAILED", str(error))

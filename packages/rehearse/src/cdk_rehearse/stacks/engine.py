@@ -40,6 +40,8 @@ class Engine:
         for reason in refusals(template, stack.resources):
             raise TemplateError(reason)
         check_template(template)
+        if (transform := template.body.get("Transform")) is not None:
+            self.stacks.api.note_not_simulated("Transform", stack.name, str(transform))
         parameters = self.stacks.read_parameters(template, given)
         evaluator = self.stacks.evaluator(stack, template, parameters, {})
         for name, rule in template.rules.items():
@@ -65,7 +67,7 @@ def failing(when: When | None) -> Iterator[None]:
         raise StackError("Received response status [FAILED] from custom resource. Message returned: None")
 
 
-_IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}
+_IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Transform"}
 _SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
 _RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy"}
 #: How CloudFormation waits, or updates what is not simulated.

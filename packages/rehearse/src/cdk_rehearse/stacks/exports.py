@@ -41,9 +41,8 @@ def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -
 def expect_deletable(stacks: Stacks, stack: Stack) -> None:
     """Raise ``StackError`` if another stack imports an export of the stack."""
     for output, users in _imported(stacks, stack):
-        raise StackError(
-            f"Delete canceled. Cannot delete export {output.export_name} as it is in use by {users}"
-        )
+        name = output.export_name
+        raise StackError(f"Delete canceled. Cannot delete export {name} as it is in use by {users}")
 
 
 def _imported(stacks: Stacks, stack: Stack) -> Iterator[tuple[Output, str]]:

@@ -38,9 +38,8 @@ def imported(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The ARN of each resource to import, by its logical ID, from ``ResourcesToImport``."""
     unsupported = [each["ResourceType"] for each in given if each["ResourceType"] not in _KINDS]
     if unsupported:
-        raise StackError(
-            f"The following resource types are not supported for resource import: {', '.join(unsupported)}"
-        )
+        what = "The following resource types are not supported for resource import"
+        raise StackError(f"{what}: {', '.join(unsupported)}")
     return {each["LogicalResourceId"]: next(iter(each["ResourceIdentifier"].values())) for each in given}
 
 

@@ -172,15 +172,11 @@ class Stacks:
         unknown = sorted(given.keys() - template.parameters.keys())
         if unknown:
             raise TemplateError(f"Parameters: {unknown} do not exist in the template")
-        missing = [
-            name for name, each in template.parameters.items() if name not in given and "Default" not in each
-        ]
+        declared = template.parameters.items()
+        missing = [name for name, each in declared if name not in given and "Default" not in each]
         if missing:
             raise TemplateError(f"Parameters: {missing} must have values")
-        return {
-            name: self._parameter(each, given.get(name, each.get("Default")))
-            for name, each in template.parameters.items()
-        }
+        return {name: self._parameter(each, given.get(name, each.get("Default"))) for name, each in declared}
 
     def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
         kind = declaration["Type"]
@@ -237,9 +233,8 @@ class Scope:
             raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")
         attributes = self.resources[logical_id].physical.attributes
         if attribute not in attributes:
-            raise TemplateError(
-                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {sorted(attributes)}"
-            )
+            known = sorted(attributes)
+            raise TemplateError(f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}")
         return attributes[attribute]
 
     def import_value(self, name: str) -> str:

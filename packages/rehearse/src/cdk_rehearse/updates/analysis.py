@@ -66,6 +66,8 @@ class Sequence:
         resources = self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
         both = {**self.outcome.after.resources, **self.outcome.before.resources, **resources}
         earlier, later = self.serving(previous), self.serving(moment)
+        old = [each for each in moment.readings if self.is_old(each)]
+        data = [each for each in moment.data if each.waits and not each.use.has_previous_key]
         return RehearsedStep(
             number,
             stack,
@@ -74,23 +76,14 @@ class Sequence:
             _type_of(both, stack, logical_id),
             moment.is_cleanup or moment.step.action == "delete",
             {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
-            _all_read(
-                [
-                    *(each for each in moment.readings if self.is_old(each)),
-                    *(each for each in moment.data if each.waits and not each.use.has_previous_key),
-                ]
-            ),
+            _all_read([*old, *data]),
             _all_read(each for each in moment.readings if not self.is_old(each)),
         )
 
     def replaced(self) -> tuple[str, ...]:
         """The logical IDs whose physical resource is another one afterwards."""
         before, after = self.outcome.before.resources, self.outcome.after.resources
-        return tuple(
-            place[1]
-            for place, (_, identifier) in before.items()
-            if after.get(place, ("", identifier))[1] != identifier
-        )
+        return tuple(place[1] for place, known in before.items() if after.get(place, known)[1] != known[1])
 
     def instances(self) -> tuple[Instances, ...]:
         """The instances of each endpoint before, during and after the operation."""

@@ -31,6 +31,7 @@ class Code:
     severity: Severity = Severity.ERROR
     fix: str = ""
     pattern: str = ""
+    is_wanted: bool = False
     rollback_fix: str = ""
 
 

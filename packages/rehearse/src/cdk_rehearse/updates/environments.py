@@ -36,15 +36,11 @@ def by_environment(request: Request) -> dict[str, Request]:
     stacks = (*request.old.stacks, *request.new.stacks)
     account = _only({each.account for each in stacks}, DEFAULT_ACCOUNT_ID)
     region = _only({each.region for each in stacks}, REGION)
-    old, new = (
-        Version(
-            tuple(
-                replace(each, account=each.account or account, region=each.region or region)
-                for each in version.stacks
-            )
-        )
-        for version in (request.old, request.new)
-    )
+
+    def placed(each: StackVersion) -> StackVersion:
+        return replace(each, account=each.account or account, region=each.region or region)
+
+    old, new = (Version(tuple(map(placed, each.stacks))) for each in (request.old, request.new))
     imports = _imported(old, new), _imported(new, old)
     return {
         each: replace(request, old=_part(old, each, imports[0]), new=_part(new, each, imports[1]))

@@ -112,19 +112,15 @@ def _successor(sequence: Sequence, name: str) -> str:
     for place, (_, identifier) in before.items():
         if identifier.endswith(f":endpoint/{name}") and place in after:
             return after[place][1].rpartition("/")[2]
-    new = [
-        identifier.rpartition("/")[2]
-        for place, (kind, identifier) in after.items()
-        if kind in ENDPOINT_TYPES and place not in before
-    ]
-    return ", ".join(new)
+    new = (name for place, (kind, name) in after.items() if kind in ENDPOINT_TYPES and place not in before)
+    return ", ".join(each.rpartition("/")[2] for each in new)
 
 
 def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     """The problems after a failure of one step."""
     outcome = sequence.outcome
     status = outcome.last_status
-    if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"):
+    if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED") and not refusal_of(outcome.reason).is_wanted:
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
         found = _refused("rehearse-rollback-fails", logical_id, message)
         fix = refusal_of(message).rollback_fix or CODES[found.code].fix
@@ -153,9 +149,8 @@ def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Ite
 
 def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
     """A warning for each log group that the operation deletes and that SageMaker may create again."""
-    kept = {name for _, name in outcome.after.resources.values()} | {
-        each.physical_id for each in outcome.leftovers
-    }
+    kept = {name for _, name in outcome.after.resources.values()}
+    kept |= {each.physical_id for each in outcome.leftovers}
     for (_, logical_id), (kind, name) in outcome.before.resources.items():
         is_late = name in outcome.late_log_groups - kept and not GENERATED.search(name)
         if kind == "AWS::Logs::LogGroup" and is_late:
@@ -170,7 +165,7 @@ def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
 def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
     """The problems of deleting the new version later."""
     outcome = sequence.outcome
-    if not outcome.is_complete:
+    if not outcome.is_complete and not refusal_of(outcome.reason).is_wanted:
         message = f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}"
         yield _refused("rehearse-deletion-fails", list(outcome.status)[-1], message)
     yield from late_log_problems(outcome)

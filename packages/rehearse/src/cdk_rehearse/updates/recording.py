@@ -44,15 +44,10 @@ class State:
     @classmethod
     def of(cls, account: SimulatedAccount) -> State:
         """Return the present state."""
-        deployed = {
-            (stack.name, logical_id): each
-            for stack in account.stacks.all
-            if stack.status != "DELETE_COMPLETE"
-            for logical_id, each in stack.resources.items()
-        }
-        return cls(
-            {place: (each.request.type, each.physical.id) for place, each in deployed.items()}, deployed
-        )
+        stacks = [stack for stack in account.stacks.all if stack.status != "DELETE_COMPLETE"]
+        deployed = {(stack.name, name): each for stack in stacks for name, each in stack.resources.items()}
+        kinds = {place: (each.request.type, each.physical.id) for place, each in deployed.items()}
+        return cls(kinds, deployed)
 
 
 @dataclass
@@ -110,6 +105,5 @@ def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
             remaining.pop(event.physical_id, None)
     for deployed in stack.resources.values():
         remaining.pop(deployed.physical.id, None)
-    return tuple(
-        Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in remaining.values()
-    )
+    found = remaining.values()
+    return tuple(Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in found)

@@ -94,9 +94,8 @@ def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
     known = {name for version in versions for stack in version.stacks for name in (stack.name, *stack.names)}
     for name in names:
         if name not in known:
-            raise InvalidValueError(
-                f"stack {name!r} is in neither version; pass one of {', '.join(sorted(known))}"
-            )
+            fix = f"pass one of {', '.join(sorted(known))}"
+            raise InvalidValueError(f"stack {name!r} is in neither version; {fix}")
     if not known:
         raise InvalidValueError("OLD and NEW are both none; pass an assembly or a template as one of them")
 
@@ -131,9 +130,8 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
 def _asked(request: Request) -> Rehearsal:
     construct_libraries()  # an imported package of this project may be in the current folder
     try:
-        answer = pickle.loads(
-            _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
-        )
+        data = _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
+        answer = pickle.loads(data)
     except OverBudgetError as error:
         raise ConstructsTritonError(f"the rehearsal stopped: {error}; rehearse fewer stacks") from None
     if isinstance(answer, BaseException):

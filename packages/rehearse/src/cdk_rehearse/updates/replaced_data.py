@@ -29,10 +29,12 @@ def replaced_data_problems(outcome: Outcome) -> Iterator[Finding]:
     """
     before, after = outcome.before.deployed, outcome.after.deployed
     created = {each.request.type for place, each in after.items() if place not in before} - {_KEY}
+    left = {each.physical_id for each in outcome.leftovers}
     emptied = {each.properties["BucketName"] for each in before.values() if each.request.type == _EMPTIES}
     for place, old in before.items():
         new, kind, name = after.get(place), old.request.type, old.physical.id
         policy = new.update_replace_policy if new else old.deletion_policy
+        policy = "Retain" if name in left else policy
         is_kept = policy in RETAINING
         is_same = new and new.physical.id == name
         if kind in stateful_types() and not is_same and (new or not is_kept or kind in created):

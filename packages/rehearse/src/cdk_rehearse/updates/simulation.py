@@ -93,11 +93,9 @@ def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal
         marked = [
             each if _place(each) in errors else replace(each, severity=Severity.WARNING) for each in marked
         ]
-    notes = [
-        *_redeployments(request, found.steps),
-        *(["what AWS does not document: " + f"{each.path} ({each.code})" for each in added]),
-    ]
-    return replace(found, problems=(*found.problems, *marked), depends_on_aws=tuple(notes))
+    notes = [f"what AWS does not document: {each.path} ({each.code})" for each in added]
+    depends = (*_redeployments(request, found.steps), *notes)
+    return replace(found, problems=(*found.problems, *marked), depends_on_aws=depends)
 
 
 def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
@@ -114,11 +112,8 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
 
 def _declared(version: Version) -> dict[tuple[str, str], Resource]:
     """The resources of all stacks, by stack and logical ID."""
-    return {
-        (stack.name, logical_id): resource
-        for stack in version.stacks
-        for logical_id, resource in stack.template.resources.items()
-    }
+    stacks = ((stack.name, stack.template.resources.items()) for stack in version.stacks)
+    return {(stack, logical_id): each for stack, resources in stacks for logical_id, each in resources}
 
 
 def _place(problem: Finding) -> tuple[str, str]:
@@ -263,15 +258,9 @@ def _operation(sequence: Sequence | None) -> Operation | None:
 
 def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
     outcome = sequence.outcome
-    return Failure(
-        step.number,
-        step.logical_id,
-        event,
-        outcome.last_status,
-        outcome.reason,
-        sequence.serving(_last(sequence)),
-        outcome.leftovers,
-    )
+    serving = sequence.serving(_last(sequence))
+    end = outcome.last_status, outcome.reason, serving, outcome.leftovers
+    return Failure(step.number, step.logical_id, event, *end)
 
 
 def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:

@@ -169,11 +169,8 @@ class Trial:
 
     def endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
-        return {
-            identifier.rpartition("/")[2]: logical_id
-            for (_, logical_id), (kind, identifier) in State.of(self.account).resources.items()
-            if kind in ENDPOINT_TYPES
-        }
+        found = State.of(self.account).resources.items()
+        return {arn.rpartition("/")[2]: name for (_, name), (kind, arn) in found if kind in ENDPOINT_TYPES}
 
     def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(

@@ -26,14 +26,12 @@ def check_config(wanted: Mapping[str, Any], region: str) -> None:
     for variant in variants:
         scaling = variant.get("ManagedInstanceScaling")
         if scaling is not None and "ModelName" in variant:
-            raise ValidationError(
-                "ManagedInstanceScaling is only supported for inference component endpoints."
-            )
+            endpoints = "inference component endpoints"
+            raise ValidationError(f"ManagedInstanceScaling is only supported for {endpoints}.")
         minimum = None if scaling is None else scaling.get("MinInstanceCount")
         if minimum == 0 and is_without_zero_instances(region):
-            raise ValidationError(
-                "Min instance count needs to be greater than 0 for enabled managed instance scaling"
-            )
+            what = "Min instance count needs to be greater"
+            raise ValidationError(f"{what} than 0 for enabled managed instance scaling")
     if any("ModelName" not in each for each in variants):
         _check_shared_config(wanted)
 
