@@ -168,7 +168,7 @@ def _hint(code: str, status: int | None, said: str) -> str:
         return next((hint for pattern, hint in _ELSEWHERE if re.search(pattern, said)), other)
     if code == "AsyncInferenceFailure" and _UNREADABLE in said:
         return _UNREADABLE_HINT
-    return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+    return _HINTS_BY_CODE.get(code, "see the endpoint's log, which `constructs-triton diagnose` reads")
 
 
 def _shape_hint(said: str) -> str:
