@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
 from constructs_triton_tools.assembly.utilization import share_of_instance
 from constructs_triton_tools.aws.noting_reader import NotingReader
+from constructs_triton_tools.operations.cloudwatch_logs import moment
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
 from triton_model_check.facts.images import version_of_image
@@ -119,7 +120,13 @@ class EndpointState:
 
 def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     """Return SageMaker's description of an endpoint."""
-    return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
+    try:
+        return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
+    except AwsError as error:
+        if not error.is_absent:
+            raise
+        hint = f"{error.hint}, and whether it is stopped, or turned off by the switch of its stack"
+        raise AwsError(error.reason, hint, error.code, is_absent=True) from None
 
 
 def read_status(session: boto3.Session, name: str) -> EndpointState:
@@ -150,7 +157,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
         pending=tuple(_pending(pending)),
         components=components,
         scaling=tuple(_scaling(reader, name, components, variants)),
-        alarms=tuple(_alarms(reader, name, components)),
+        alarms=tuple(map(_alarm, read_alarms(reader, name, components))),
         not_read=tuple(reader.not_read),
     )
 
@@ -289,19 +296,31 @@ def _describe_policy(policy: Mapping[str, Any], instance_types: Sequence[str]) -
 def describe_activity(activity: Mapping[str, Any]) -> str:
     """Return a scaling activity in one line."""
     started = activity["StartTime"]
-    text = f"{started:%Y-%m-%d %H:%M} {activity['StatusCode']}: {activity['Description']}"
+    text = f"{moment(started)} {activity['StatusCode']}: {activity['Description']}"
     return f"{text} {activity['StatusMessage']}" if activity.get("StatusMessage") else text
 
 
-def _alarms(reader: NotingReader, name: str, components: Sequence[ComponentState]) -> Sequence[str]:
+def read_alarms(
+    reader: NotingReader, name: str, components: Sequence[ComponentState]
+) -> list[dict[str, Any]]:
+    """Return the alarms in state ALARM that watch an endpoint or one of its components."""
     alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
     watched = [
         {"Name": "EndpointName", "Value": name},
         *({"Name": "InferenceComponentName", "Value": each.name} for each in components),
     ]
-    return [
-        f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if watches(each, watched)
-    ]
+    return [each for each in alarms if watches(each, watched)]
+
+
+def describe_alarm(alarm: Mapping[str, Any]) -> str:
+    """Return an alarm in one line: its name, since when it is on, and what it means."""
+    meaning = alarm.get("AlarmDescription") or alarm.get("StateReason", "")
+    return f"alarm {_alarm(alarm | {'StateReason': meaning})}"
+
+
+def _alarm(alarm: Mapping[str, Any]) -> str:
+    since = alarm.get("StateTransitionedTimestamp") or alarm["StateUpdatedTimestamp"]
+    return f"{alarm['AlarmName']}, on since {moment(since)}: {alarm.get('StateReason', '')}"
 
 
 def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
