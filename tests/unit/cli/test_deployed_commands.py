@@ -306,7 +306,7 @@ def test_an_alarm_is_something_wrong(
     alarm = {
         "AlarmName": "busy",
         "AlarmActions": actions,
-        "AlarmDescription": "Scaling has reached max_capacity.",
+        "AlarmDescription": "Scaling has reached max_capacity. Find the cause: constructs-triton diagnose a",
         "StateReason": "Threshold Crossed",
         "StateUpdatedTimestamp": NIGHT,
         "Metrics": [
@@ -319,6 +319,25 @@ def test_an_alarm_is_something_wrong(
     assert (said in capsys.readouterr().out) == bool(code)
     assert main(["status", "digits"]) == 0
     assert f"  alarm: busy, on since {SHOWN}: Threshold Crossed\n" in capsys.readouterr().out
+
+
+def test_long_lines_fit_a_terminal(
+    account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long line continues below with more indentation, as between words; a pipe gets it in one line."""
+    account["sagemaker.describe_endpoint"] = {**ENDPOINT, "FailureReason": "all words of the reason " * 5}
+    assert main(["diagnose", "digits"]) == 1
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "reason: all" in each]
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for command in ("status", "diagnose"):
+        main([command, "digits"])
+        out = capsys.readouterr().out
+        number = next(index for index, each in enumerate(out.splitlines()) if "reason: all" in each)
+        shown = out.splitlines()[number : number + 3]
+        assert max(map(len, shown)) <= 60
+        assert shown[1].startswith("    ")
+        assert " ".join(out.split()).count("all words of the reason") == line.count("all words of the reason")
 
 
 def test_a_log_has_times_with_their_zone_or_a_way_to_older_lines(

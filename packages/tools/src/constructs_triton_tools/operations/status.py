@@ -314,7 +314,9 @@ def read_alarms(
 
 def describe_alarm(alarm: Mapping[str, Any]) -> str:
     """Return an alarm in one line: its name, since when it is on, and what it means."""
-    meaning = alarm.get("AlarmDescription") or alarm.get("StateReason", "")
+    # The description of an alarm of this library ends with the command that prints this line.
+    meaning = alarm.get("AlarmDescription", "").partition(" Find the cause:")[0]
+    meaning = meaning or alarm.get("StateReason", "")
     return f"alarm {_alarm(alarm | {'StateReason': meaning})}"
 
 
