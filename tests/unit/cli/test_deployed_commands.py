@@ -340,6 +340,20 @@ def test_long_lines_fit_a_terminal(
         assert " ".join(out.split()).count("all words of the reason") == line.count("all words of the reason")
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_state_has_the_place_of_captured_requests(
+    is_on: bool, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`capture read` needs it, and SageMaker adds the endpoint's name to the prefix of the configuration."""
+    capture = {"EnableCapture": is_on, "DestinationS3Uri": "s3://bucket/data-capture/"}
+    account["sagemaker.describe_endpoint_config"] = {"DataCaptureConfig": capture}
+    assert main(["status", "digits"]) == 0
+    shown = "  captured requests: s3://bucket/data-capture/digits\n"
+    assert (shown in capsys.readouterr().out) == is_on
+    assert main(["capture", "read", "digits"]) == 2
+    assert "or the s3://bucket/prefix that `constructs-triton status` prints" in capsys.readouterr().err
+
+
 def test_a_log_has_times_with_their_zone_or_a_way_to_older_lines(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:

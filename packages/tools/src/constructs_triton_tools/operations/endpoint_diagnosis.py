@@ -113,7 +113,7 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
 
 def _shows_release(alarm: Mapping[str, Any]) -> bool:
     """Whether an alarm may be on because of a bad release: it watches errors or latency."""
-    return alarm.get("MetricName", "").endswith(("Errors", "Latency"))
+    return str(alarm.get("MetricName")).endswith(("Errors", "Latency"))
 
 
 def _only_scales(alarm: Mapping[str, Any]) -> bool:

@@ -96,6 +96,7 @@ class EndpointState:
         scaling: Scaling of variants and components.
         alarms: Alarms in state ALARM that watch the endpoint or a component, each with its reason.
         not_read: What could not be read, with the missing permission.
+        captured_to: Prefix in S3 of captured requests; ``None`` if none are captured.
     """
 
     name: str
@@ -110,6 +111,7 @@ class EndpointState:
     scaling: tuple[ScalingState, ...]
     alarms: tuple[str, ...]
     not_read: tuple[str, ...]
+    captured_to: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as values that JSON can hold."""
@@ -158,6 +160,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
         components=components,
         scaling=tuple(_scaling(reader, name, components, variants)),
         alarms=tuple(map(_alarm, read_alarms(reader, name, components))),
+        captured_to=_captured_to(name, config.get("DataCaptureConfig", {})),
         not_read=tuple(reader.not_read),
     )
 
@@ -219,6 +222,12 @@ def _deployment(config: Mapping[str, Any]) -> str:
         return "ROLLING"
     policy = config.get("BlueGreenUpdatePolicy", {})
     return str(policy.get("TrafficRoutingConfiguration", {}).get("Type", "ALL_AT_ONCE"))
+
+
+def _captured_to(name: str, capture: Mapping[str, Any]) -> str | None:
+    """Return where SageMaker writes captured requests: below the endpoint's name in the given prefix."""
+    prefix = capture.get("DestinationS3Uri", "").rstrip("/")
+    return f"{prefix}/{name}" if capture.get("EnableCapture") and prefix else None
 
 
 def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
@@ -317,7 +326,7 @@ def describe_alarm(alarm: Mapping[str, Any]) -> str:
     # The description of an alarm of this library ends with the command that prints this line.
     meaning = alarm.get("AlarmDescription", "").partition(" Find the cause:")[0]
     meaning = meaning or alarm.get("StateReason", "")
-    return f"alarm {_alarm(alarm | {'StateReason': meaning})}"
+    return f"alarm {_alarm({**alarm, 'StateReason': meaning})}"
 
 
 def _alarm(alarm: Mapping[str, Any]) -> str:

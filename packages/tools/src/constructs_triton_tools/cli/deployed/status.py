@@ -127,6 +127,7 @@ def _lines(state: EndpointState) -> Iterator[str]:
         yield from _component_lines(component)
     for scaling in state.scaling:
         yield from _scaling_lines(scaling)
+    yield from _listed("captured requests", filter(None, [state.captured_to]))
     yield from _listed("alarm", state.alarms)
     yield from _listed("not read", state.not_read)
 
