@@ -330,8 +330,9 @@ def describe_alarm(alarm: Mapping[str, Any]) -> str:
 
 
 def _alarm(alarm: Mapping[str, Any]) -> str:
-    since = alarm.get("StateTransitionedTimestamp") or alarm["StateUpdatedTimestamp"]
-    return f"{alarm['AlarmName']}, on since {moment(since)}: {alarm.get('StateReason', '')}"
+    since = alarm.get("StateTransitionedTimestamp") or alarm.get("StateUpdatedTimestamp")
+    when = f", on since {moment(since)}" if since else ""
+    return f"{alarm['AlarmName']}{when}: {alarm.get('StateReason', '')}"
 
 
 def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
