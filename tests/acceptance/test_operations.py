@@ -157,7 +157,7 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     lines = text.splitlines()
     assert lines[0] == f"{NAME}: Failed"
     assert "cause: the Python package torch is not installed" in lines[2]
-    assert lines[3].startswith("  from log stream AllTraffic/i-0a1b2c3d4e5f60718: E1121")
+    assert re.match(r"  from log stream AllTraffic/i-0a1b2c3d4e5f60718, \S+ \S+ UTC: E1121", lines[3])
     assert "[ping-health-check]" in text
     assert "not read" not in text
     assert is_in_guide(f"diagnose {NAME}", text)
@@ -196,7 +196,7 @@ def test_an_endpoint_that_scales_shows_its_activities(
     observed.activities[RESOURCE] = [activity]
     _, text = run("status", NAME)
     assert "variant AllTraffic: 2 of 4 instances" in text
-    assert "activity: 2026-11-21 17:53 Successful: Setting desired instance count to 4." in text
+    assert "activity: 2026-11-21 17:53:00 UTC Successful: Setting desired instance count to 4." in text
     assert run("diagnose", NAME)[0] == 0
     reason = (
         "Failed to set desired instance count to 4. Reason: Unable to provision requested ML compute "

@@ -211,7 +211,7 @@ def _capacity_rules(
     period, periods = _window("at_max_capacity_for", duration)
     yield AlarmRule(
         name="AtMaxCapacity",
-        description="Scaling has reached max_capacity and may need more instances.",
+        description="Scaling has reached max_capacity: if requests wait or fail, raise it.",
         metric=variant._instance_count(from_queue=from_queue, period=period),
         threshold=scalable.max_capacity,
         comparison=_Comparison.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,

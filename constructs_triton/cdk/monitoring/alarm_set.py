@@ -67,14 +67,14 @@ class AlarmRule:
     missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
     rolls_back: bool = False
 
-    def create(self, scope: Construct, id: str, alarm_name: str | None) -> cloudwatch.Alarm:
-        """Create the alarm."""
+    def create(self, scope: Construct, id: str, alarm_name: str | None, whose: str) -> cloudwatch.Alarm:
+        """Create the alarm. ``whose`` ends its description, which is all that an email or a pager shows."""
         return cloudwatch.Alarm(
             scope,
             id,
             metric=self.metric.to_cdk(),
             alarm_name=alarm_name,
-            alarm_description=self.description,
+            alarm_description=f"{self.description} {whose}",
             threshold=self.threshold,
             comparison_operator=self.comparison,
             evaluation_periods=self.evaluation_periods,
@@ -93,12 +93,14 @@ class AlarmSet(Construct):
         rules: Mapping[str, AlarmRule],
         actions: Sequence[cloudwatch.IAlarmAction],
         alarm_name_prefix: str | None,
+        *,
+        whose: str,
     ) -> None:
         super().__init__(scope, id)
         self._rules = rules
         self._prefix = prefix = alarm_name_prefix
         self._alarms = {
-            name: rule.create(self, name, None if prefix is None else f"{prefix}-{name}")
+            name: rule.create(self, name, None if prefix is None else f"{prefix}-{name}", whose)
             for name, rule in rules.items()
         }
         for name, alarm in self._alarms.items():

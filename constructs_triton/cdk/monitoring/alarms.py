@@ -55,9 +55,10 @@ class TritonAlarms(AlarmSet):
         check_alarm_options(actions, alarm_name_prefix)
         check_properties("add_alarms()", thresholds, AlarmThresholds)
         rules = dict(_rules(endpoint, {**default_values(AlarmThresholds), **thresholds}))
-        super().__init__(scope, id, rules, actions, alarm_name_prefix)
-        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
         name = literal_endpoint_name(endpoint.node, endpoint.endpoint_name)
+        whose = f"Find the cause: constructs-triton diagnose {name or endpoint.endpoint_name}"
+        super().__init__(scope, id, rules, actions, alarm_name_prefix, whose=whose)
+        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
         self._has_literal_endpoint_name = name is not None
 
     @property

@@ -83,7 +83,10 @@ class TritonComponentAlarms(AlarmSet):
         check_alarm_options(actions, alarm_name_prefix)
         check_properties("add_alarms()", thresholds, ComponentAlarmThresholds)
         rules = _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
-        super().__init__(scope, id, {each.name: each for each in rules}, actions, alarm_name_prefix)
+        whose = f"Inference component: {component.inference_component_name}"
+        super().__init__(
+            scope, id, {each.name: each for each in rules}, actions, alarm_name_prefix, whose=whose
+        )
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:

@@ -258,6 +258,7 @@ def test_alarms_and_dashboard_are_about_the_component(stack: cdk.Stack, tmp_path
     template = synthesize(stack)
     for each in resources(template, ALARM).values():
         assert [one["Name"] for one in each["Properties"]["Dimensions"]] == ["InferenceComponentName"]
+        assert ". Inference component: " in flat(each["Properties"]["AlarmDescription"])
     found = next(each for name, each in resources(template, COMPONENT).items() if name.startswith("Pipe"))
     rollback = found["Properties"]["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
     names = ["ServerErrors", "ModelErrors", "ModelLatency"]

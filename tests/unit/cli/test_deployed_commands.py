@@ -47,6 +47,8 @@ ACCOUNT: dict[str, Any] = {
     "logs.filter_log_events": {"events": []},
 }
 Account = dict[str, Any]
+NIGHT, MORNING = datetime(2026, 11, 28, 2, 14, 7, tzinfo=UTC), datetime(2026, 11, 28, 8, tzinfo=UTC)
+SHOWN = "2026-11-28 02:14:07 UTC"
 
 
 class FakeSession:
@@ -108,6 +110,8 @@ STATUS_READS = [
     "cloudwatch.describe_alarms",
 ]
 DIAGNOSE_READS = [
+    "sagemaker.describe_endpoint_config",
+    "cloudwatch.describe_alarms",
     "sagemaker.list_inference_components",
     "sagemaker.describe_inference_component",
     "sagemaker.list_tags",
@@ -253,13 +257,116 @@ def test_a_failed_event_is_the_cause_of_its_endpoint_only(
         "LogicalResourceId": "Changed",
         "ResourceStatus": "UPDATE_FAILED",
         "ResourceStatusReason": REFUSED,
+        "Timestamp": NIGHT,
     }
-    account["cloudformation.describe_stack_events"] = {"StackEvents": [event]}
+    stack = {**CREATED, "ResourceStatus": "UPDATE_ROLLBACK_COMPLETE"}
+    account["cloudformation.describe_stack_events"] = {"StackEvents": [stack, event]}
     assert main(["diagnose", "digits"]) == code
     out = capsys.readouterr().out
     assert ("[scaled-variant-update]" in out) == (failed == "digits")
     assert ("failed at another endpoint: Changed UPDATE_FAILED" in out) == (failed == "other")
     assert "[silent-rollback]" not in out
+    outcome = f"it failed at {SHOWN}, and the stack is in UPDATE_ROLLBACK_COMPLETE; the version before serves"
+    assert (outcome in out) == (failed == "digits")
+
+
+@pytest.mark.parametrize(
+    ("config", "has_cause"), [({}, True), ({"CreationTime": NIGHT}, True), ({"CreationTime": MORNING}, False)]
+)
+def test_a_line_of_an_earlier_version_is_no_cause(
+    config: dict[str, datetime], has_cause: bool, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line has its time. One from before the running configuration is of instances that ended."""
+    event = {
+        "timestamp": int(NIGHT.timestamp() * 1000),
+        "message": "ModuleNotFoundError: No module named 'torch'",
+    }
+
+    def read(**request: Any) -> Any:
+        return {"events": [event] if event["timestamp"] >= request.get("startTime", 0) else []}
+
+    account["sagemaker.describe_endpoint_config"] = config
+    account["logs.get_log_events"] = read
+    assert main(["diagnose", "digits"]) == int(has_cause)
+    out = capsys.readouterr().out
+    assert (f"from log stream AllTraffic/i-1, {SHOWN}: ModuleNotFoundError" in out) == has_cause
+    way_back = (
+        f"this version was deployed at {SHOWN}; to go back, check out the version before it, and deploy"
+    )
+    assert (f"{way_back} stack Digits\n" in out) == ("CreationTime" in config and has_cause)
+
+
+@pytest.mark.parametrize(
+    ("actions", "code"), [([], 1), (["arn:aws:sns:us-east-1:1:OnCall"], 1), ([f"arn:1:scalingPolicy:{1}"], 0)]
+)
+def test_an_alarm_is_something_wrong(
+    actions: list[str], code: int, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A diagnosis begins with the alarms that are on, since when; those that only scale are not failures."""
+    alarm = {
+        "AlarmName": "busy",
+        "AlarmActions": actions,
+        "AlarmDescription": "Scaling has reached max_capacity. Find the cause: constructs-triton diagnose a",
+        "StateReason": "Threshold Crossed",
+        "StateUpdatedTimestamp": NIGHT,
+        "Metrics": [
+            {"MetricStat": {"Metric": {"Dimensions": [{"Name": "EndpointName", "Value": "digits"}]}}}
+        ],
+    }
+    account["cloudwatch.describe_alarms"] = {"MetricAlarms": [alarm]}
+    assert main(["diagnose", "digits"]) == code
+    said = f"  alarm busy, on since {SHOWN}: Scaling has reached max_capacity.\n"
+    assert (said in capsys.readouterr().out) == bool(code)
+    assert main(["status", "digits"]) == 0
+    assert f"  alarm: busy, on since {SHOWN}: Threshold Crossed\n" in capsys.readouterr().out
+
+
+def test_long_lines_fit_a_terminal(
+    account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long line continues below with more indentation, as between words; a pipe gets it in one line."""
+    account["sagemaker.describe_endpoint"] = {**ENDPOINT, "FailureReason": "all words of the reason " * 5}
+    assert main(["diagnose", "digits"]) == 1
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "reason: all" in each]
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for command in ("status", "diagnose"):
+        main([command, "digits"])
+        out = capsys.readouterr().out
+        number = next(index for index, each in enumerate(out.splitlines()) if "reason: all" in each)
+        shown = out.splitlines()[number : number + 3]
+        assert max(map(len, shown)) <= 60
+        assert shown[1].startswith("    ")
+        assert " ".join(out.split()).count("all words of the reason") == line.count("all words of the reason")
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_state_has_the_place_of_captured_requests(
+    is_on: bool, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`capture read` needs it, and SageMaker adds the endpoint's name to the prefix of the configuration."""
+    capture = {"EnableCapture": is_on, "DestinationS3Uri": "s3://bucket/data-capture/"}
+    account["sagemaker.describe_endpoint_config"] = {"DataCaptureConfig": capture}
+    assert main(["status", "digits"]) == 0
+    shown = "  captured requests: s3://bucket/data-capture/digits\n"
+    assert (shown in capsys.readouterr().out) == is_on
+    assert main(["capture", "read", "digits"]) == 2
+    assert "or the s3://bucket/prefix that `constructs-triton status` prints" in capsys.readouterr().err
+
+
+def test_a_log_has_times_with_their_zone_or_a_way_to_older_lines(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a line in the time that is read, the command says so on standard error."""
+    assert main(["logs", "digits"]) == 0
+    assert capsys.readouterr() == (
+        "",
+        "no lines in this time; go back further with --since, such as --since 1d\n",
+    )
+    event = {"timestamp": int(NIGHT.timestamp() * 1000), "message": "a", "eventId": "1", "logStreamName": "s"}
+    account["logs.filter_log_events"] = {"events": [event]}
+    assert main(["logs", "digits"]) == 0
+    assert capsys.readouterr() == (f"{SHOWN} s a\n", "")
 
 
 NO_INSTANCES = {

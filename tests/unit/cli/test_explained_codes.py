@@ -36,6 +36,19 @@ def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixt
     assert len({*printed}) == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "title"),
+    [
+        ("py-execute", "execute() of model.py raised: ValueError: bad row."),
+        ("throttled", "There are more concurrent requests than the instances accept."),
+    ],
+)
+def test_title_keeps_the_case_of_code(code: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A title begins in upper case, but not a function or a file, and is one line of the message."""
+    assert main(["explain", code]) == 0
+    assert capsys.readouterr().out.startswith(f"{code}: {title}\n")
+
+
 def test_unknown_code_asks_for_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     """A misspelt code of a rehearsal is an error with a question, in the program of the rehearsal too."""
     assert rehearse(["explain", "rehearse-leftovers"]) == 2

@@ -160,7 +160,7 @@ def _hint(code: str, status: int | None, said: str) -> str:
         return hint
     if code in _INVALID_CODES or status in {400, 404}:
         return "" if said else "compare the request with the endpoint and the model's configuration"
-    return _HINTS_BY_CODE.get(status, "see the endpoint's log for the cause")
+    return _HINTS_BY_CODE.get(status, "see the endpoint's log, which `constructs-triton diagnose` reads")
 
 
 def fix_of(said: str) -> str:

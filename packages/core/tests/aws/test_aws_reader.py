@@ -23,6 +23,7 @@ from constructs_triton_core.errors import InvalidValueError
         ("ListObjectsV2", "AccessDenied", "Access Denied", "s3:ListBucket"),
         ("GetObject", "AccessDenied", "me is not authorized to perform: kms:Decrypt on it", "kms:Decrypt"),
         ("HeadObject", "404", "Not Found", None),
+        ("HeadObject", "ExpiredToken", "The provided token has expired.", None),
     ],
 )
 def test_missing_permission_is_the_iam_action(
@@ -33,8 +34,8 @@ def test_missing_permission_is_the_iam_action(
         raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
     assert raised.value.permission == permission
     assert raised.value.is_absent == (code == "404")
-    hint = "check the name and --region" if permission is None else "add this permission to your role"
-    assert str(raised.value).endswith(f"; {hint}")
+    hints = {"404": "check the name and --region", "ExpiredToken": "sign in again, for example with `aws sso"}
+    assert f"; {hints.get(code, 'add this permission to your role')}" in str(raised.value)
 
 
 def test_refusal_in_a_transfer_is_found() -> None:

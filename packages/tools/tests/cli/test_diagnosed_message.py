@@ -31,7 +31,8 @@ def test_text_has_cause_and_fix(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_message_is_not_a_success(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1: the message was looked at, and no entry of the catalogue matches it."""
     assert main(["diagnose", "--message", "all is well"]) == 1
-    assert capsys.readouterr().out == "no known failure found\n"
+    next_step = "give the whole message, or the log of the container with --log-file"
+    assert capsys.readouterr().out == f"no known failure found; {next_step}\n"
 
 
 def test_message_is_diagnosed_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from constructs_triton_core.facts.failures import known_failures
@@ -98,6 +100,13 @@ def test_what_a_log_explains(log: list[str], expected: list[str]) -> None:
     """Notes, several starts, broken lines, and messages of an API that a container does not write."""
     assert ids("\n".join(log)) == expected
     assert ids(THROTTLED, is_log=False) == ["throttled"]
+
+
+def test_a_full_queue_is_not_a_missing_instance() -> None:
+    """Both have status 503, but Triton wrote the one, and SageMaker the other."""
+    refused = "Received server error (503) from primary"
+    full = f'{refused} with message "{{"error":"[request id: 1] Exceeds maximum queue size"}}"'
+    assert [*map(partial(ids, is_log=False), (full, refused))] == [["queue-full"], ["unavailable-503"]]
 
 
 def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:

@@ -15,6 +15,7 @@ from constructs_triton.cli import main
 
 NO_MONTH = {**KEY, "ScheduledActionName": "a", "Schedule": "at(2026-13-01T00:00:00)"}
 STACK_TAGS = {"aws:cloudformation:stack-name": "Vision", "team": "search"}
+SWITCHES = (("NightRunning", "true"), ("WeekendRunning", "false"), ("Size", "true"))
 SHADOW = {"VariantName": "shadow", "ModelName": "gone", "InstanceType": "ml.g4dn.xlarge"}
 
 
@@ -62,9 +63,11 @@ def test_endpoints_that_are_not_deleted(
 
 
 def test_missing_endpoint_is_an_error(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message has the Region."""
+    """The message has the Region, and asks whether the endpoint is off."""
     assert stop("--json") == 2
-    assert "endpoint digits: does not exist in eu-west-1" in json.loads(capsys.readouterr().out)["error"]
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert "endpoint digits: does not exist in eu-west-1; check the name and --region, and whether" in error
+    assert error.endswith("turned off by the switch of its stack")
 
 
 def test_endpoint_of_a_stack_needs_force(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +81,20 @@ def test_endpoint_of_a_stack_needs_force(account: NightAccount, capsys: pytest.C
         assert start() == 0
         assert "stack Vision: does not know the new scaling policies" in capsys.readouterr().out
         assert account.state()["tags"] == [{"Key": "team", "Value": "search"}]
+
+
+def test_switch_of_the_stack_is_named(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has the command that turns the endpoint off, if the stack has a switch that is on."""
+    switches = {name: {"Type": "String", "Default": value} for name, value in SWITCHES}
+    template = {"Parameters": switches, "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+    account.client("cloudformation").create_stack(StackName="Vision", TemplateBody=json.dumps(template))
+    account.add_endpoint(STACK_TAGS)
+    assert stop() == 2
+    advice = "turn it off with `npx cdk deploy --parameters NightRunning=false` in its app, or add --force"
+    assert advice in capsys.readouterr().err
+    account.failing["DescribeStacks"] = "AccessDenied"
+    assert stop() == 2
+    assert "set off_switch in the app" in capsys.readouterr().err
 
 
 def test_alarms_of_step_policies_are_named(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:

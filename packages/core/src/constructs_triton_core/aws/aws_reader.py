@@ -33,6 +33,7 @@ _ABSENT_CODE = re.compile(r"404|NoSuch|.*NotFound")
 _ABSENT_MESSAGE = re.compile(r"Could not find|does not exist|No scalable target", re.IGNORECASE)
 _ADDRESS_HINT = "check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile"
 _PAGE = re.compile(rb"\s*<(!doctype|html)", re.IGNORECASE)
+_EXPIRED_HINT = "sign in again, for example with `aws sso login`, or renew the credentials"
 _NO_REGION = ("AWS: no Region is configured", "set --region, or the variable AWS_DEFAULT_REGION")
 #: The price list has the prices of all Regions, but answers only in some.
 _ONLY_IN = {"pricing": "us-east-1"}
@@ -151,9 +152,8 @@ def _refusal(service: str, error: Any) -> AwsError:
         hint = "add this permission to your role"
         return AwsError(f"{permission}: access denied", hint, code, permission)
     is_absent = bool(_ABSENT_CODE.match(code) or _ABSENT_MESSAGE.search(message))
-    hint = "check the name and --region" if is_absent else ""
-    reason = f"{service}:{error.operation_name}: {code}: {message}"
-    return AwsError(reason, hint, code, is_absent=is_absent)
+    hint = "check the name and --region" if is_absent else _EXPIRED_HINT if "Expired" in code else ""
+    return AwsError(f"{service}:{error.operation_name}: {code}: {message}", hint, code, is_absent=is_absent)
 
 
 class AwsReader:

@@ -62,7 +62,7 @@ class Failure:
         """Return the causes and the fix with the values of a message (default: those of the example)."""
         found = self.pattern.search(self.example) if values is None else None
         names = {**dict.fromkeys(self.pattern.groupindex, "unknown"), **unknown_values(), **(values or {})}
-        names |= {name: value for name, value in (found.groupdict() if found else {}).items() if value}
+        names |= {k: v.partition("\\n")[0] for k, v in (found.groupdict() if found else {}).items() if v}
         return [text.format(**names) for text in self.causes], self.fix.format(**names)
 
 

@@ -79,7 +79,7 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         yield (
             failure.id,
             {
-                "title": f"{first[:1].upper()}{first[1:]}.",
+                "title": f"{first[:1].upper() if first.split()[0].isalpha() else first[:1]}{first[1:]}.",
                 "message": failure.example,
                 "where": failure.where,
                 "other causes": "; or ".join(others),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_args, get_origin
 
@@ -259,4 +261,17 @@ def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
 
 def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:
     """Print what a command found: the document with ``--json``, else the lines."""
-    print_json(document) if arguments.json else print_lines(*lines)
+    print_json(document) if arguments.json else print_lines(*fitting(lines))
+
+
+def fitting(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines that fit the terminal: a long one continues below, indented. A pipe gets long lines."""
+    if not sys.stdout.isatty():
+        yield from lines
+        return
+    width = get_terminal_size().columns
+    for line in lines:
+        below = " " * (len(line) - len(line.lstrip()) + 2)
+        yield from wrap(
+            line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+        ) or [line]

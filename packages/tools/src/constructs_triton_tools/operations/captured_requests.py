@@ -214,7 +214,10 @@ def _local_files(path: Path) -> Iterator[tuple[str, Read]]:
             with open_regular(file) as stream:
                 yield file.as_posix(), stream.read
         except OSError as error:
-            raise InvalidValueError(f"{file}: cannot be read ({error.strerror}); check the path") from None
+            raise InvalidValueError(
+                f"{file}: cannot be read ({error.strerror}); give a path, or the "
+                "s3://bucket/prefix that `constructs-triton status` prints"
+            ) from None
 
 
 def _lines(read: Read, name: str) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,11 @@ class LogLine:
     time: datetime
     stream: str
     text: str
+
+
+def moment(time: datetime) -> str:
+    """Return a time as a reader in any time zone understands it."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def log_group_of(endpoint_name: str) -> str:
@@ -110,8 +115,16 @@ def _events(reader: AwsReader, request: dict[str, Any], start: int) -> Iterator[
         token = {"nextToken": answer["nextToken"]}
 
 
-def read_streams(reader: NotingReader, group: str) -> dict[str, str] | None:
-    """Return the end of the newest log streams, by stream; ``None`` if there is no log group."""
+def read_streams(
+    reader: NotingReader, group: str, since: datetime | None = None
+) -> dict[str, list[LogLine]] | None:
+    """Return the end of the newest log streams, by stream; ``None`` if there is no log group.
+
+    Args:
+        reader: Reads, and notes what it may not read.
+        group: Name of the log group.
+        since: Leave out older lines. Default: none.
+    """
     try:
         answer = reader.find(
             "logs",
@@ -127,12 +140,11 @@ def read_streams(reader: NotingReader, group: str) -> dict[str, str] | None:
     if answer is None:
         return None
     names = [each["logStreamName"] for each in answer["logStreams"]]
-    return {
-        name: "\n".join(_last_lines(reader, group, name)) for name in names if not name.endswith("/data-log")
-    }
+    first = {} if since is None else {"startTime": int(since.timestamp() * 1000)}
+    return {name: _last_lines(reader, group, name, first) for name in names if not name.endswith("/data-log")}
 
 
-def _last_lines(reader: NotingReader, group: str, stream: str) -> list[str]:
+def _last_lines(reader: NotingReader, group: str, stream: str, first: Mapping[str, int]) -> list[LogLine]:
     answer = reader.read(
         "logs",
         "get_log_events",
@@ -140,8 +152,9 @@ def _last_lines(reader: NotingReader, group: str, stream: str) -> list[str]:
         logStreamName=stream,
         startFromHead=False,
         limit=_STREAM_LINES,
+        **first,
     )
-    return [str(each["message"]) for each in answer.get("events", [])]
+    return [_line(each, stream) for each in answer.get("events", [])]
 
 
 def _line(event: dict[str, Any], stream: str) -> LogLine:

@@ -23,6 +23,8 @@ _RELEASE = re.compile(r"NVIDIA Release (\d\d\.\d\d) ")
 _READY = re.compile(r"Started (?:Sage[mM]aker )?HTTPService at")
 #: Triton's severity and date, ``E1121 17:53:13``, perhaps after a time stamp and a stream's name.
 _TRITON_LINE = re.compile(r"(?:^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d|^\d{4}-\d\d-\d\dT\S+ ([IWEF]) ")
+#: A line of the tables that the server prints at each start: backends, models and options.
+_TABLE = re.compile(r"\s*(?:\+-[-+]*\+|\| .* \|)\s*$")
 #: The level that Python's ``logging`` writes.
 _PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
 
@@ -42,7 +44,8 @@ def release(log: str) -> str | None:
 
 def can_explain(line: str) -> bool:
     """Whether a line is neither empty, nor information or a warning, nor written at every start."""
-    return bool(line.strip()) and not _is_harmless(line) and not is_informational(line)
+    is_table = _TABLE.match(line) is not None and "UNAVAILABLE" not in line
+    return bool(line.strip()) and not (is_table or _is_harmless(line) or is_informational(line))
 
 
 def is_informational(line: str) -> bool:

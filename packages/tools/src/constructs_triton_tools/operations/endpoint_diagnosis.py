@@ -1,20 +1,24 @@
 """Finds out why a deployed endpoint does not work.
 
 The order is that of the causes: SageMaker's own reason, the first failed event of the last operation of
-CloudFormation, the scaling activities, and the end of the container logs.
+CloudFormation, the scaling activities, and the end of the container logs. Alarms are facts without a cause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.cloudwatch_logs import (
+    LogLine,
     component_log_group_of,
     log_group_of,
+    moment,
     read_streams,
 )
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
@@ -22,7 +26,9 @@ from constructs_triton_tools.operations.container_log import release
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
 from constructs_triton_tools.operations.status import (
     container_of_model,
+    describe_alarm,
     describe_endpoint,
+    read_alarms,
     scaling_activities,
 )
 from triton_model_check.facts.images import version_of_image
@@ -77,23 +83,43 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     reader = NotingReader(session)
     described = describe_endpoint(reader, name)
     components = list(read_components(reader, name))
-    facts: list[str] = []
+    alarms = read_alarms(reader, name, components)
+    facts = [describe_alarm(each) for each in alarms if not _only_scales(each)]
+    has_alarm, stack = bool(facts), _stack_of(reader, described)
+    config = _running_config(reader, described)
     messages = [
         *_endpoint_messages(described, facts),
         *_component_messages(components, facts),
-        *_stack_messages(reader, described, facts),
+        *_stack_messages(reader, described, stack, facts),
         *_scaling_messages(reader, described, components),
     ]
-    found = diagnose([*messages, *_all_log_messages(reader, described, components, facts)])
+    found = diagnose([*messages, *_all_log_messages(reader, described, config, components, facts)])
+    is_bad_release = found or any(_shows_release(each) for each in alarms)
+    if stack and not messages and is_bad_release and "CreationTime" in config:
+        facts.append(
+            f"this version was deployed at {moment(config['CreationTime'])}; to go back, check out the "
+            f"version before it, and deploy stack {stack.split('/')[1]}"
+        )
     is_bad = described["EndpointStatus"] not in (_GOOD, *_CHANGING)
     return EndpointDiagnosis(
         endpoint=name,
         status=described["EndpointStatus"],
-        is_failed=is_bad or bool(found) or bool(messages),
+        is_failed=is_bad or bool(found) or bool(messages) or has_alarm,
         diagnoses=tuple(found),
         facts=tuple(facts),
         not_read=tuple(reader.not_read),
     )
+
+
+def _shows_release(alarm: Mapping[str, Any]) -> bool:
+    """Whether an alarm may be on because of a bad release: it watches errors or latency."""
+    return str(alarm.get("MetricName")).endswith(("Errors", "Latency"))
+
+
+def _only_scales(alarm: Mapping[str, Any]) -> bool:
+    """Whether all that an alarm does is to call scaling policies: it is often on, and nothing is wrong."""
+    actions = alarm.get("AlarmActions", [])
+    return bool(actions) and all(":scalingPolicy:" in each for each in actions)
 
 
 def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
@@ -114,14 +140,18 @@ def _component_messages(components: Sequence[ComponentState], facts: list[str]) 
             yield Message(each.failure_reason, f"FailureReason of {each.name}")
 
 
-def _stack_messages(
-    reader: NotingReader, described: Mapping[str, Any], facts: list[str]
-) -> Iterator[Message]:
+def _stack_of(reader: NotingReader, described: Mapping[str, Any]) -> str | None:
+    """Return the ARN of the endpoint's stack; ``None`` if it belongs to none."""
     tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get("Tags", [])
-    stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
+    return {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
+
+
+def _stack_messages(
+    reader: NotingReader, described: Mapping[str, Any], stack: str | None, facts: list[str]
+) -> Iterator[Message]:
     if stack is None:
         return
-    events = reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
     failed = first_failed_event(events)
     if failed is not None:
         text = describe_event(failed)
@@ -129,12 +159,22 @@ def _stack_messages(
             facts.append(f"the last operation of the stack failed at another endpoint: {text}")
             return
         facts.append(f"first failed event of the stack: {text}")
+        facts.append(_outcome(events, failed, described["EndpointStatus"]))
         message = Message(text, "CloudFormation event")
         yield message
         is_of_endpoint = failed["ResourceType"] in ENDPOINT_TYPES
         if is_of_endpoint and described["EndpointStatus"] == _GOOD and not diagnose([message]):
             yield Message(_ROLLED_BACK, "CloudFormation event", shown=text)
     yield from _rollback_messages(reader, described, stack)
+
+
+def _outcome(events: Sequence[Mapping[str, Any]], failed: Mapping[str, Any], status: str) -> str:
+    """Return when an operation of a stack failed, what became of the stack, and what serves."""
+    of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
+    stack = next((each["ResourceStatus"] for each in of_stack), "an unknown status")
+    is_undone = status == _GOOD and stack == "UPDATE_ROLLBACK_COMPLETE"
+    serves = "; the version before serves" if is_undone else ""
+    return f"it failed at {moment(failed['Timestamp'])}, and the stack is in {stack}{serves}"
 
 
 def describe_event(event: Mapping[str, Any]) -> str:
@@ -202,32 +242,53 @@ def _scaling_messages(
 
 
 def _all_log_messages(
-    reader: NotingReader, described: Mapping[str, Any], components: Sequence[ComponentState], facts: list[str]
+    reader: NotingReader,
+    described: Mapping[str, Any],
+    config: Mapping[str, Any],
+    components: Sequence[ComponentState],
+    facts: list[str],
 ) -> Iterator[Message]:
-    """Read the log of each component, or that of an endpoint without components."""
+    """Read the log of each component, or that of an endpoint without components.
+
+    Of an endpoint in service, what instances wrote before its configuration was created is left out: they
+    had an earlier one. After an update that was rolled back, the configuration is the old one.
+    """
+    status = described["EndpointStatus"]
+    since = config.get("CreationTime") if status == _GOOD else None
     if not components:
-        group, status = log_group_of(described["EndpointName"]), described["EndpointStatus"]
-        yield from log_messages(reader, group, status, _variant_models(reader, described), facts)
+        group = log_group_of(described["EndpointName"])
+        # The configuration of an update that failed is not known.
+        variants = config.get("ProductionVariants", []) if status in _CREATED_ONCE else []
+        models = {each["VariantName"]: each["ModelName"] for each in variants}
+        yield from log_messages(reader, group, status, models, facts, since=since)
     for each in components:
         group = component_log_group_of(each.name)
-        yield from log_messages(reader, group, each.status, {each.name: each.model}, facts)
+        yield from log_messages(reader, group, each.status, {each.name: each.model}, facts, since=since)
 
 
-def _variant_models(reader: NotingReader, described: Mapping[str, Any]) -> dict[str, str]:
-    """Return the SageMaker model of each variant. Those of an update that failed are not known."""
-    if described["EndpointStatus"] not in _CREATED_ONCE:
+def _running_config(reader: NotingReader, described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the configuration that runs; an empty one if it is deleted or cannot be read."""
+    if described["EndpointStatus"] not in (_GOOD, *_CREATED_ONCE):
         return {}
-    config = reader.read(
-        "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
-    )
-    return {each["VariantName"]: each["ModelName"] for each in config.get("ProductionVariants", [])}
+    name = described["EndpointConfigName"]
+    try:
+        return reader.find("sagemaker", "describe_endpoint_config", EndpointConfigName=name) or {}
+    except AwsError as error:
+        reader.note(error)
+        return {}
 
 
 def log_messages(
-    reader: NotingReader, group: str, status: str, models: Mapping[str, str | None], facts: list[str]
+    reader: NotingReader,
+    group: str,
+    status: str,
+    models: Mapping[str, str | None],
+    facts: list[str],
+    *,
+    since: datetime | None = None,
 ) -> list[Message]:
     """Return the messages of a log group; without a log, add that to ``facts``."""
-    streams = read_streams(reader, group)
+    streams = read_streams(reader, group, since)
     has_log = bool(streams) or status == _GOOD
     if not (has_log or reader.not_read):
         facts.append(
@@ -242,12 +303,15 @@ def log_messages(
     }
     return [
         message
-        for stream, log in (streams or {}).items()
-        for message in _stream_messages(stream, log, versions.get(stream.partition("/")[0]))
+        for stream, lines in (streams or {}).items()
+        for message in _stream_messages(stream, lines, versions.get(stream.partition("/")[0]))
     ]
 
 
-def _stream_messages(stream: str, log: str, version: str | None) -> Iterator[Message]:
+def _stream_messages(stream: str, lines: Sequence[LogLine], version: str | None) -> Iterator[Message]:
+    log = "\n".join(each.text for each in lines)
+    last = {text.strip(): each.time for each in lines for text in each.text.splitlines()}
     version = release(log) or version
     for each in diagnose_log(log, f"log stream {stream}", triton_version=version):
-        yield Message(each.line, each.source, is_log=True, triton_version=version)
+        when = f", {moment(last[each.line])}" if each.line in last else ""
+        yield Message(each.line, f"{each.source}{when}", is_log=True, triton_version=version)

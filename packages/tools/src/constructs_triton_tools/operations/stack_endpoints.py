@@ -40,7 +40,7 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
         reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
     )
     if reader.not_read:
-        raise InvalidValueError(f"--stack: {reader.not_read[0]}; check the name and --region")
+        raise InvalidValueError(f"--stack: {reader.not_read[0]}")
     names = endpoints_among(resources)
     if not names:
         raise NoEndpointError(

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
 from constructs_triton_tools.assembly.utilization import share_of_instance
 from constructs_triton_tools.aws.noting_reader import NotingReader
+from constructs_triton_tools.operations.cloudwatch_logs import moment
 from constructs_triton_tools.operations.component_state import ComponentState, read_components
 from constructs_triton_tools.operations.served_archives import ServedArchives, served_archives
 from triton_model_check.facts.images import version_of_image
@@ -95,6 +96,7 @@ class EndpointState:
         scaling: Scaling of variants and components.
         alarms: Alarms in state ALARM that watch the endpoint or a component, each with its reason.
         not_read: What could not be read, with the missing permission.
+        captured_to: Prefix in S3 of captured requests; ``None`` if none are captured.
     """
 
     name: str
@@ -109,6 +111,7 @@ class EndpointState:
     scaling: tuple[ScalingState, ...]
     alarms: tuple[str, ...]
     not_read: tuple[str, ...]
+    captured_to: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as values that JSON can hold."""
@@ -119,7 +122,13 @@ class EndpointState:
 
 def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     """Return SageMaker's description of an endpoint."""
-    return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
+    try:
+        return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
+    except AwsError as error:
+        if not error.is_absent:
+            raise
+        hint = f"{error.hint}, and whether it is stopped, or turned off by the switch of its stack"
+        raise AwsError(error.reason, hint, error.code, is_absent=True) from None
 
 
 def read_status(session: boto3.Session, name: str) -> EndpointState:
@@ -150,7 +159,8 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
         pending=tuple(_pending(pending)),
         components=components,
         scaling=tuple(_scaling(reader, name, components, variants)),
-        alarms=tuple(_alarms(reader, name, components)),
+        alarms=tuple(map(_alarm, read_alarms(reader, name, components))),
+        captured_to=_captured_to(name, config.get("DataCaptureConfig", {})),
         not_read=tuple(reader.not_read),
     )
 
@@ -212,6 +222,12 @@ def _deployment(config: Mapping[str, Any]) -> str:
         return "ROLLING"
     policy = config.get("BlueGreenUpdatePolicy", {})
     return str(policy.get("TrafficRoutingConfiguration", {}).get("Type", "ALL_AT_ONCE"))
+
+
+def _captured_to(name: str, capture: Mapping[str, Any]) -> str | None:
+    """Return where SageMaker writes captured requests: below the endpoint's name in the given prefix."""
+    prefix = capture.get("DestinationS3Uri", "").rstrip("/")
+    return f"{prefix}/{name}" if capture.get("EnableCapture") and prefix else None
 
 
 def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
@@ -289,19 +305,34 @@ def _describe_policy(policy: Mapping[str, Any], instance_types: Sequence[str]) -
 def describe_activity(activity: Mapping[str, Any]) -> str:
     """Return a scaling activity in one line."""
     started = activity["StartTime"]
-    text = f"{started:%Y-%m-%d %H:%M} {activity['StatusCode']}: {activity['Description']}"
+    text = f"{moment(started)} {activity['StatusCode']}: {activity['Description']}"
     return f"{text} {activity['StatusMessage']}" if activity.get("StatusMessage") else text
 
 
-def _alarms(reader: NotingReader, name: str, components: Sequence[ComponentState]) -> Sequence[str]:
+def read_alarms(
+    reader: NotingReader, name: str, components: Sequence[ComponentState]
+) -> list[dict[str, Any]]:
+    """Return the alarms in state ALARM that watch an endpoint or one of its components."""
     alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
     watched = [
         {"Name": "EndpointName", "Value": name},
         *({"Name": "InferenceComponentName", "Value": each.name} for each in components),
     ]
-    return [
-        f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if watches(each, watched)
-    ]
+    return [each for each in alarms if watches(each, watched)]
+
+
+def describe_alarm(alarm: Mapping[str, Any]) -> str:
+    """Return an alarm in one line: its name, since when it is on, and what it means."""
+    # The description of an alarm of this library ends with the command that prints this line.
+    meaning = alarm.get("AlarmDescription", "").partition(" Find the cause:")[0]
+    meaning = meaning or alarm.get("StateReason", "")
+    return f"alarm {_alarm({**alarm, 'StateReason': meaning})}"
+
+
+def _alarm(alarm: Mapping[str, Any]) -> str:
+    since = alarm.get("StateTransitionedTimestamp") or alarm.get("StateUpdatedTimestamp")
+    when = f", on since {moment(since)}" if since else ""
+    return f"{alarm['AlarmName']}{when}: {alarm.get('StateReason', '')}"
 
 
 def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:

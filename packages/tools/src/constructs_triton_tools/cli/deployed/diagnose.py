@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
+_NONE = "no known failure found"
 _NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
 
 
@@ -59,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_WRONG if _show_found(arguments, found) else EXIT_SUCCESS
     if arguments.message is not None:
         _check_alone(arguments, "--message")
-        return EXIT_SUCCESS if _show_found(arguments, _in_message(arguments.message)) else EXIT_WRONG
+        found = _in_message(arguments.message)
+        unknown = f"{_NONE}; give the whole message, or the log of the container with --log-file"
+        return EXIT_SUCCESS if _show_found(arguments, found, unknown) else EXIT_WRONG
     from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, diagnose_stack
 
     session = open_session(arguments)
@@ -84,7 +87,7 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
     if result.resource is None and not result.not_read:
         raise InvalidValueError(
             f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not fail, got "
-            f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name')}"
+            f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name, and whether it is off')}"
         )
     lines = [f"stack {result.stack}: {result.status or 'unknown'}, no endpoint"]
     lines += [f"  {fact}" for fact in result.facts]
@@ -139,8 +142,10 @@ def _in_message(text: str) -> list[Diagnosis]:
     return [whole, *(each for each in lines if each.id != whole.id)]
 
 
-def _show_found(arguments: argparse.Namespace, found: list[Diagnosis]) -> list[Diagnosis]:
-    lines = format_diagnoses(found).split("\n") if found else ["no known failure found"]
+def _show_found(
+    arguments: argparse.Namespace, found: list[Diagnosis], unknown: str = _NONE
+) -> list[Diagnosis]:
+    lines = format_diagnoses(found).split("\n") if found else [unknown]
     show(arguments, {"diagnoses": [each.to_dict() for each in found]}, *lines)
     return found
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     add_options,
@@ -17,7 +17,7 @@ from constructs_triton_tools.cli.options import (
     open_session,
     parse_duration,
 )
-from constructs_triton_tools.operations.cloudwatch_logs import read_logs
+from constructs_triton_tools.operations.cloudwatch_logs import moment, read_logs
 
 
 # fmt: off
@@ -44,9 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
+    has_lines = False
     try:
         for line in read_logs(open_session(arguments), arguments.endpoint, **chosen(arguments, _Logs)):
-            print_lines(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}")
+            print_lines(f"{moment(line.time)} {line.stream} {line.text}")
+            has_lines = True
     except AwsError as error:
         if not error.code:
             raise
@@ -55,4 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
         what = f"inference component {component}" if component else f"endpoint {arguments.endpoint}"
         why = f". Without a container that started there is no log{'' if component else advice}"
         raise InvalidValueError(f"{what}: {error}{why if error.is_absent else ''}") from None
+    if not has_lines:
+        print_note("no lines in this time; go back further with --since, such as --since 1d")
     return 0

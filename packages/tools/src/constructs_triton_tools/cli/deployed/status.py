@@ -18,6 +18,7 @@ from constructs_triton_tools.cli.options import (
     add_aws_arguments,
     add_options,
     endpoint_names,
+    fitting,
     open_session,
     read_each,
 )
@@ -109,7 +110,7 @@ def _print(states: Sequence[EndpointState], arguments: argparse.Namespace) -> No
         print_json({"endpoints": [state.to_dict() for state in states]})
         return
     for index, state in enumerate(states):
-        print_lines(*([""] if index else []), *_lines(state))
+        print_lines(*([""] if index else []), *fitting(_lines(state)))
 
 
 def _lines(state: EndpointState) -> Iterator[str]:
@@ -126,6 +127,7 @@ def _lines(state: EndpointState) -> Iterator[str]:
         yield from _component_lines(component)
     for scaling in state.scaling:
         yield from _scaling_lines(scaling)
+    yield from _listed("captured requests", filter(None, [state.captured_to]))
     yield from _listed("alarm", state.alarms)
     yield from _listed("not read", state.not_read)
 

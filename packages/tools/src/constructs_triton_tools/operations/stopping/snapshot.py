@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from constructs_triton_core.aws.aws_reader import AwsError
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.status import describe_endpoint
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
@@ -52,12 +53,29 @@ def read_endpoint(
     tags = list(aws.members("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"]))
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
     if stack and not force:
+        switches = " ".join(f"--parameters {each}=false" for each in _switches(aws, stack))
+        turn_off = f"turn it off with `npx cdk deploy {switches}` in its app"
         raise InvalidValueError(
-            f"endpoint {name}: belongs to CloudFormation stack {stack}; set off_switch in the app, and "
-            "change the parameter that it adds, or add --force (while the endpoint is deleted, an update "
+            f"endpoint {name}: belongs to CloudFormation stack {stack}; "
+            f"{turn_off if switches else 'set off_switch in the app, and change the parameter that it adds'}"
+            ", or add --force (while the endpoint is deleted, an update "
             "that needs it fails, and the stack does not know the scaling policies that `start` creates)"
         )
     return _saved(aws, found, tags, stack)
+
+
+def _switches(aws: AwsCalls, stack: str) -> list[str]:
+    """Return the parameters of a stack that turn endpoints off; none if the stack cannot be read."""
+    try:
+        stacks = (aws.find("cloudformation", "describe_stacks", StackName=stack) or {}).get("Stacks", [])
+    except AwsError:
+        return []
+    parameters = [each for found in stacks for each in found.get("Parameters", [])]
+    return [
+        each["ParameterKey"]
+        for each in parameters
+        if each["ParameterKey"].endswith("Running") and each["ParameterValue"] == "true"
+    ]
 
 
 def _check_status(name: str, found: Mapping[str, Any]) -> None:

@@ -1,0 +1,23 @@
+"""The lines of a container's log that can explain a failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from constructs_triton_tools.operations.container_log import can_explain
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("+------------------+------+", False),
+        ("| Repository Agent | Path |", False),
+        ("| python  | /opt/tritonserver/backends/python/libtriton_python.so | {} |", False),
+        ("| alpha | 1       | READY  |", False),
+        ("| alpha | 1       | UNAVAILABLE: Internal: ModuleNotFoundError: No module named 'torch' |", True),
+        ("KeyError: 'a | b'", True),
+    ],
+)
+def test_tables_of_every_start_explain_nothing(line: str, expected: bool) -> None:
+    """Triton prints tables of backends, models and options; only an unavailable model is an error."""
+    assert can_explain(line) == expected
