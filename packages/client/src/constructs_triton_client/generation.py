@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.errors import fix_of
+from constructs_triton_client.generated_events import GenerateEvent
 from constructs_triton_client.observed_calls import ObservedCall, Observer, observing
 from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.transports.transport import Invocation, Transport

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import wire
-from constructs_triton_client.generation import read_generation
 from constructs_triton_client.errors import read_model_message
+from constructs_triton_client.generation import read_generation
 from constructs_triton_client.wire import decode_response, json_text
 from constructs_triton_client.wire.json_text import measure_json
 from constructs_triton_core.errors import ConstructsTritonError, ResponseDecodingError
