@@ -138,6 +138,7 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
         (["invoke", "x", "--inptu=y=1:FP32"], 'did you mean "--input"?'),
         (["local", "up", "--prot", "1"], 'did you mean "--port"?'),
         (["--verson"], 'did you mean "--version"?'),
+        (["check", "--baseline"], "see `constructs-triton check --help`"),
         (["cost", "--unlike-any"], "see `constructs-triton cost --help`"),
     ],
 )

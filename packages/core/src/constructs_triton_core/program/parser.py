@@ -139,8 +139,8 @@ class CommandParser(argparse.ArgumentParser):
         # argparse reads a word with a space as a value.
         if not name.startswith("--") or " " in name or name in self._option_string_actions:
             return
-        meant = closest(name, [each for each in self._option_string_actions if each.startswith("--")])
-        hint = f'did you mean "{meant}"?' if meant else f"see `{self.prog} --help`"
+        meant = closest(name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"])
+        hint = f'did you mean "--{meant}"?' if meant else f"see `{self.prog} --help`"
         self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:
