@@ -33,7 +33,8 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
         return
     if _is_model_itself(context):
         return
-    inner = next((folder for _, folder in sorted(context.others.items()) if folder.inner_models), None)
+    others = (each for name, each in sorted(context.others.items()) if name[0] != ".")
+    inner = next((each for each in others if each.inner_models), None)
     hint = None if inner is None else _inner_hint(inner)
     message = f"contains no model, got {_few(sorted(context.directories))}"
     yield Problem(message, hint=hint, rejects=_stops_the_server(context))
@@ -205,10 +206,8 @@ def version_skipped(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for name, is_directory in sorted(model.folder.entries.items()):
         if is_directory and len(name) > 1 and name[0] == "0" and name.isdigit():
-            yield Problem(
-                f'version directory "{name}" is ignored because of its leading zero',
-                path=model.folder.relative(name),
-            )
+            message = f'version directory "{name}" is ignored because of its leading zero'
+            yield Problem(message, path=model.folder.relative(name))
 
 
 @rule(
