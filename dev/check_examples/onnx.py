@@ -169,6 +169,10 @@ EXAMPLES: dict[str, Example] = {
     "onnx-control": Example(
         onnx(CONTROLLED % "fp32_false_true", STARTED), onnx(CONTROLLED % "int32_false_true", STARTED)
     ),
+    "onnx-control: another name": Example(
+        onnx(CONTROLLED.replace('"S"', '"START"') % "int32_false_true", STARTED),
+        onnx(CONTROLLED % "int32_false_true", STARTED),
+    ),
     "onnx-operator-library": Example(
         onnx(LIBRARY, UNKNOWN), onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}), Target(default_model="m")
     ),
