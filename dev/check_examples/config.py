@@ -37,6 +37,9 @@ EXAMPLES: dict[str, Example] = {
     "text-syntax: open list": added(
         "metric_tags [ { }\ndynamic_batching { }\n", "metric_tags [ { } ]\ndynamic_batching { }\n"
     ),
+    "text-syntax: no comma": Example(
+        one(HEAD.replace("[ 4 ]", "[ 4 -1 ]", 1)), one(HEAD.replace("[ 4 ]", "[ 4, -1 ]", 1))
+    ),
     "text-syntax: unit": added(
         'dynamic_batching { max_queue_delay_microseconds: "5ms" }\n',
         "dynamic_batching { max_queue_delay_microseconds: 5000 }\n",

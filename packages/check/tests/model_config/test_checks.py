@@ -182,7 +182,8 @@ def test_imports_that_the_image_lacks(
 @pytest.mark.parametrize(
     ("key", "hint"),
     [
-        ("text-syntax: open list", 'write "," before it, or close the list above with "]"'),
+        ("text-syntax: open list", 'close the list above with "]"'),
+        ("text-syntax: no comma", 'write "," before it'),
         ("text-syntax: unit", "write a whole number without quotes and units"),
         ("text-syntax: comma at the end", "remove the comma before it"),
         (

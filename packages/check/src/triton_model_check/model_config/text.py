@@ -235,7 +235,7 @@ def _syntax_hint(text: str, line: int | None, column: int | None, said: str) -> 
         kind = "a whole number" if "integer" in said else "a number"
         return "remove the comma before it" if rest[:1] == "]" else f"write {kind} without quotes and units"
     if said == 'Expected ","':
-        return 'write "," before it, or close the list above with "]"'
+        return 'close the list above with "]"' if rest[:1].isalpha() else 'write "," before it'
     if rest.startswith("//"):
         return "start comments with #"
     if text.lstrip().startswith("{"):
