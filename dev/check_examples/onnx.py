@@ -106,6 +106,7 @@ CAST = model(
 )
 
 EXAMPLES: dict[str, Example] = {
+    "backend-config-name": Example({"m/config.pbtxt.txt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)),
     "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
     "model-file-missing: another name": Example(
         {"m/config.pbtxt": ONNX, "m/1/resnet.onnx": relu()},

@@ -119,6 +119,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "tree-classifier: threshold": (
         config("parameters", 'parameters { key: "threshold" value { string_value: "0.5" } }\nparameters'),
     ),
+    "backend-config-name": (move("m/config.pbtxt.txt", "m/config.pbtxt"),),
     "model-file-missing": (add("m/1/model.onnx", relu()),),
     "model-file-missing: another name": (move("m/1/resnet.onnx", "m/1/model.onnx"),),
     "model-file-missing: default_model_filename": (move("m/1/resnet.onnx", "m/1/Resnet.onnx"),),

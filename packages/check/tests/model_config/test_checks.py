@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES, Files, code_of, write
+from check_examples.onnx_models import relu
 from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import (
     CLASS,
@@ -201,7 +202,7 @@ def test_imports_that_the_image_lacks(
         ("vllm-engine-file: not JSON", "correct the JSON at this place"),
         (
             "vllm-engine-argument: of older releases",
-            "remove it, or acknowledge this if the vLLM of your image has it",
+            "remove it, or ignore this if the vLLM of your image has it",
         ),
     ],
 )
@@ -211,6 +212,19 @@ def test_hint_has_what_to_write(key: str, hint: str, tmp_path: Path) -> None:
     (found,) = _check(example.failing, example.target, tmp_path).findings
     assert found.hint == hint
     assert found.fix is None or key == "python-class: the only class"
+
+
+def test_only_a_text_file_is_a_misnamed_configuration(tmp_path: Path) -> None:
+    """Triton completes a model without a configuration; the hint is the same where it cannot."""
+    files = {"m/1/model.onnx": relu(), "m/config.json": "{}", "m/labels.txt": "", "m/configs": None}
+    found = _check(files, None, tmp_path).findings
+    assert found == ()
+    unknown = _check({"m/1/weights.bin": "x", "m/config.pbtx": HEAD}, None, tmp_path / "unknown").findings
+    hint = 'rename "config.pbtx" to "config.pbtxt"'
+    assert [(each.code, each.hint) for each in unknown] == [
+        ("backend-config-name", hint),
+        ("backend-unknown", hint),
+    ]
 
 
 def test_place_of_an_error_in_json(tmp_path: Path) -> None:

@@ -187,9 +187,8 @@ def version_name(model: ModelUnderCheck) -> Iterator[Problem]:
         if number is None:
             yield Problem(f"version {name} has more than 64 bits, which stops the server", path=path)
         elif name in loaded and (name != str(number) or number < 0):
-            yield Problem(
-                f'folder "{name}" counts as version {number}, but Triton looks for "{number}"', path=path
-            )
+            message = f'folder "{name}" counts as version {number}, but Triton looks for "{number}"'
+            yield Problem(message, path=path)
 
 
 @warning(

@@ -265,10 +265,9 @@ def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
 
 def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
     message = f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
-    message += "least 1 dimension and the first dimension must be -1; but shape expected by the model is "
-    message += f"{list(shape)}"
+    message += "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
     fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
-    return message, f"{fix}, or export the model with a variable first dimension"
+    return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
 
 
 def different(pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
