@@ -34,8 +34,7 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     if _is_model_itself(context):
         return
     others = (each for name, each in sorted(context.others.items()) if name[0] != ".")
-    inner = next((each for each in others if each.inner_models), None)
-    hint = None if inner is None else _inner_hint(inner)
+    hint = next((_inner_hint(each) for each in others if each.inner_models), None)
     message = f"contains no model, got {_few(sorted(context.directories))}"
     yield Problem(message, hint=hint, rejects=_stops_the_server(context))
 
