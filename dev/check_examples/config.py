@@ -35,7 +35,8 @@ EXAMPLES: dict[str, Example] = {
     "text-syntax: comment": added("// batches\n", "# batches\n"),
     "text-syntax: JSON": Example(one('{ "backend": "python" }'), one(HEAD)),
     "text-syntax: open list": added(
-        "metric_tags [ { }\ndynamic_batching { }\n", "metric_tags [ { } ]\ndynamic_batching { }\n"
+        'metric_tags [ { key: "a" value: "b" }\ndynamic_batching { }\n',
+        'metric_tags [ { key: "a" value: "b" } ]\ndynamic_batching { }\n',
     ),
     "text-syntax: no comma": Example(
         one(HEAD.replace("[ 4 ]", "[ 4 -1 ]", 1)), one(HEAD.replace("[ 4 ]", "[ 4, -1 ]", 1))

@@ -19,7 +19,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "text-syntax: unknown escape": (config("\\d", "\\\\d"),),
     "text-syntax: comment": (config("// batches", "# batches"),),
     "text-syntax: JSON": (add("m/config.pbtxt", 'backend: "python"\n' + HEAD.partition("\n")[2]),),
-    "text-syntax: open list": (config("[ { }", "[ { } ]"),),
+    "text-syntax: open list": (config('"b" }', '"b" } ]'),),
     "text-syntax: no comma": (config("4 -1", "4, -1"),),
     "text-syntax: unit": (config('"5ms"', "5000"),),
     "text-syntax: comma at the end": (config("4,", "4"),),
