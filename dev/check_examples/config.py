@@ -34,8 +34,23 @@ EXAMPLES: dict[str, Example] = {
     ),
     "text-syntax: comment": added("// batches\n", "# batches\n"),
     "text-syntax: JSON": Example(one('{ "backend": "python" }'), one(HEAD)),
+    "text-syntax: open list": added(
+        'metric_tags [ { key: "a" value: "b" }\ndynamic_batching { }\n',
+        'metric_tags [ { key: "a" value: "b" } ]\ndynamic_batching { }\n',
+    ),
+    "text-syntax: no comma": Example(
+        one(HEAD.replace("[ 4 ]", "[ 4 -1 ]", 1)), one(HEAD.replace("[ 4 ]", "[ 4, -1 ]", 1))
+    ),
+    "text-syntax: unit": added(
+        'dynamic_batching { max_queue_delay_microseconds: "5ms" }\n',
+        "dynamic_batching { max_queue_delay_microseconds: 5000 }\n",
+    ),
+    "text-syntax: comma at the end": Example(one(HEAD.replace("[ 4 ]", "[ 4, ]", 1)), one(HEAD)),
     "text-size": added("# " + 1001 * "\\" + "\n", ""),
     "text-unknown-field": Example(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
+    "text-unknown-field: parameter": added(
+        'parameters { model_type: "x" }\n', 'parameters { key: "model_type" value: { string_value: "x" } }\n'
+    ),
     "text-enum": Example(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
     "text-enum: in quotes": Example(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
     "text-field-twice": added("max_batch_size: 8\n", ""),

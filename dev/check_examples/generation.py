@@ -58,6 +58,15 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": VLLM, "m/1/weights/config.json": "{}"}, {**WITH_WEIGHTS, "m/config.pbtxt": VLLM}
     ),
     "vllm-engine-file: not an object": Example(vllm(["Qwen/Qwen3-0.6B"]), vllm(HUB)),
+    "vllm-engine-file: not JSON": Example(
+        {**vllm(HUB), "m/1/model.json": '{\n  "model": "Qwen/Qwen3-0.6B",\n}\n'}, vllm(HUB)
+    ),
+    "vllm-engine-file: beside the version": Example(
+        {"m/config.pbtxt": VLLM, "m/1": None, "m/model.json": json.dumps(HUB)}, vllm(HUB)
+    ),
+    "vllm-engine-argument: of older releases": Example(
+        vllm({**HUB, "disable_log_requests": True}), vllm(HUB)
+    ),
     "vllm-engine-argument": Example(
         vllm({**HUB, "max_modle_len": 4096}), vllm({**HUB, "max_model_len": 4096})
     ),

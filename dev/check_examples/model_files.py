@@ -172,6 +172,10 @@ EXAMPLES: dict[str, Example] = {
         _one(SAVED, "model.savedmodel/saved_model.pb", b"\x08\x01"),
     ),
     "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
+    "model-file-missing: model_type": Example(
+        _one(TREE + _parameters(output_class="false"), "xgboost.json", XGBOOST),
+        _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),
+    ),
     "tree-model-type: the format of the file": Example(
         _one(TREE + _parameters(output_class="false"), "xgboost.model", XGBOOST),
         _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),

@@ -106,6 +106,7 @@ CAST = model(
 )
 
 EXAMPLES: dict[str, Example] = {
+    "backend-config-name": Example({"m/config.pbtxt.txt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)),
     "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
     "model-file-missing: another name": Example(
         {"m/config.pbtxt": ONNX, "m/1/resnet.onnx": relu()},
@@ -168,6 +169,10 @@ EXAMPLES: dict[str, Example] = {
     ),
     "onnx-control": Example(
         onnx(CONTROLLED % "fp32_false_true", STARTED), onnx(CONTROLLED % "int32_false_true", STARTED)
+    ),
+    "onnx-control: another name": Example(
+        onnx(CONTROLLED.replace('"S"', '"START"') % "int32_false_true", STARTED),
+        onnx(CONTROLLED % "int32_false_true", STARTED),
     ),
     "onnx-operator-library": Example(
         onnx(LIBRARY, UNKNOWN), onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}), Target(default_model="m")

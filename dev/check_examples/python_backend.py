@@ -31,6 +31,7 @@ class TritonPythonModel:
         outputs = [pb_utils.Tensor("{}", tensor.as_numpy()) for tensor in tensors]
         return [pb_utils.InferenceResponse([output]) for output in outputs]
 """
+_SENDS = "requests[0].get_response_sender().send(flags=1)"
 _EXECUTE = "class TritonPythonModel:\n    def execute(self, requests):\n        {}\n"
 
 
@@ -83,10 +84,20 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", image_version="24.09"),
     ),
     "python-class": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
+    "python-class: the only class": Example(
+        one(HEAD, **{"m/1/model.py": CLASS.replace("TritonPythonModel", "Scaler")}), one(HEAD)
+    ),
     "python-execute": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)),
     "python-execute-returns-none": Example(
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("if requests:\n            return [None]")}),
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("return [None for request in requests]")}),
+    ),
+    "python-execute-returns-none: sender": Example(
+        one(HEAD, **{"m/1/model.py": _EXECUTE.format(_SENDS)}),
+        one(
+            f"{HEAD}model_transaction_policy {{ decoupled: true }}\n",
+            **{"m/1/model.py": _EXECUTE.format(_SENDS)},
+        ),
     ),
     "python-environment": Example(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, **_ACTIVATE}),
     "python-environment: left out": Example(

@@ -19,6 +19,13 @@ CASES: dict[str, tuple[Step, ...]] = {
     "text-syntax: unknown escape": (config("\\d", "\\\\d"),),
     "text-syntax: comment": (config("// batches", "# batches"),),
     "text-syntax: JSON": (add("m/config.pbtxt", 'backend: "python"\n' + HEAD.partition("\n")[2]),),
+    "text-syntax: open list": (config('"b" }', '"b" } ]'),),
+    "text-syntax: no comma": (config("4 -1", "4, -1"),),
+    "text-syntax: unit": (config('"5ms"', "5000"),),
+    "text-syntax: comma at the end": (config("4,", "4"),),
+    "text-unknown-field: parameter": (
+        config('model_type: "x"', 'key: "model_type" value: { string_value: "x" }'),
+    ),
     "text-size": (config("\\" * 1001, ""),),
     "text-unknown-field": (config("inputs", "input"),),
     "text-enum": (config("data_type: FP32", "data_type: TYPE_FP32"),),

@@ -54,6 +54,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "python-syntax": (file("m/1/model.py", "def\n", ""),),
     "python-syntax-other-version": (file("m/1/model.py", "def\n", ""),),
     "python-class": (file("m/1/model.py", "class PythonModel", "class TritonPythonModel"),),
+    "python-class: the only class": (file("m/1/model.py", "Scaler", "TritonPythonModel"),),
+    "python-execute-returns-none: sender": (
+        config("max_batch", "model_transaction_policy { decoupled: true }\nmax_batch"),
+    ),
     "python-execute": (file("m/1/model.py", "def exec(", "def execute("),),
     "python-execute-returns-none": (
         file("m/1/model.py", "        if requests:\n            return [None]", "        return [None]"),
@@ -115,6 +119,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "tree-classifier: threshold": (
         config("parameters", 'parameters { key: "threshold" value { string_value: "0.5" } }\nparameters'),
     ),
+    "backend-config-name": (move("m/config.pbtxt.txt", "m/config.pbtxt"),),
     "model-file-missing": (add("m/1/model.onnx", relu()),),
     "model-file-missing: another name": (move("m/1/resnet.onnx", "m/1/model.onnx"),),
     "model-file-missing: default_model_filename": (move("m/1/resnet.onnx", "m/1/Resnet.onnx"),),
@@ -147,6 +152,12 @@ CASES: dict[str, tuple[Step, ...]] = {
     "onnx-parameter: 32 bits": (config("3000000000", "3000"),),
     "onnx-parameter: threads": (config("9999999", "4"),),
     "onnx-parameter: execution_mode": (config('"2"', '"0"'),),
+    "onnx-control: another name": (config('"START"', '"S"'),),
+    "model-file-missing: model_type": (
+        config(
+            "max_batch", 'parameters { key: "model_type" value { string_value: "xgboost_json" } }\nmax_batch'
+        ),
+    ),
     "onnx-control": (config("fp32_false_true", "int32_false_true"),),
     "onnx-operator-library": (
         add("m/libmy.so", "..."),
@@ -159,6 +170,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "onnx-accelerator": (config('"tensorrt"', '"openvino"'),),
     "vllm-engine-file": (add(JSON, '{"model": "/opt/ml/model/m/1/weights"}'),),
     "vllm-engine-file: not an object": (add(JSON, '{"model": "Qwen/Qwen3-0.6B"}'),),
+    "vllm-engine-file: not JSON": (file(JSON, '",\n', '"\n'),),
+    "vllm-engine-file: beside the version": (move("m/model.json", JSON),),
+    "vllm-engine-argument: of older releases": (file(JSON, ', "disable_log_requests": true', ""),),
     "vllm-engine-argument": (file(JSON, "max_modle_len", "max_model_len"),),
     "vllm-instance-kind": (config("KIND_GPU", "KIND_MODEL"),),
     "vllm-parallel-size": (endpoint(gpu_count=2),),

@@ -293,6 +293,7 @@ def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.
     assert main(["check", str(tmp_path / "shop")]) == 1
     assert hint in capsys.readouterr().out.splitlines()
     (tmp_path / "shop" / "tests").mkdir()
+    (tmp_path / "shop" / ".git" / "objects" / "1").mkdir(parents=True)  # looks like a model with a version
     assert main(["check", str(tmp_path / "shop")]) == 1
     assert hint in capsys.readouterr().out.splitlines()
     assert main(["check", str(tmp_path / "shop" / "models")]) == 0

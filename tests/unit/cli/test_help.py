@@ -81,7 +81,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "examples:" in text
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
     assert headings == [*COMMAND_GROUPS, "options", "examples", "exit codes"]
-    assert "\n  130  you pressed Ctrl-C, even where that is how to stop, as in `local up`\n" in text
+    assert "\n  130  you pressed Ctrl-C, also where that is the usual way to stop\n" in text
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if " " in name])
@@ -141,6 +141,11 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
         (["invoke", "x", "--inptu=y=1:FP32"], 'did you mean "--input"?'),
         (["local", "up", "--prot", "1"], 'did you mean "--port"?'),
         (["--verson"], 'did you mean "--version"?'),
+        (
+            ["check", "--model-repository=models"],
+            "see `constructs-triton check --help`; write PATH [...] without an option",
+        ),
+        (["check", "--baseline"], "see `constructs-triton check --help`"),
         (["cost", "--unlike-any"], "see `constructs-triton cost --help`"),
     ],
 )

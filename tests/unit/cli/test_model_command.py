@@ -9,6 +9,7 @@ import pytest
 from check_examples.onnx_models import relu
 
 from constructs_triton.cli import main
+from triton_model_check.cli import PROGRAM
 from triton_model_check.model_config import ModelConfig, ModelDynamicBatching
 from triton_model_check.model_files import onnx_shapes
 
@@ -43,6 +44,15 @@ def test_one_command_writes_a_repository_that_passes(
     assert (folder / "models" / "resnet" / "1" / "model.onnx").read_bytes() == (
         folder / "resnet.onnx"
     ).read_bytes()
+
+
+def test_next_commands_of_the_checker(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are those of a machine that has the checker and a server only."""
+    assert PROGRAM.main(["model", "new", "resnet.onnx"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "Check it:  triton-model-check check models",
+        "Run it:    tritonserver --model-repository=models",
+    ]
 
 
 def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

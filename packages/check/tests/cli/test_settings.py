@@ -87,6 +87,11 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
             '\nimage-version = "new"',
             ":2: image-version: must be a Triton release (year and month)",
         ),
+        (
+            'image-version = "nvcr.io/nvidia/tritonserver:25.08-py3"',
+            ":1: image-version: must be a Triton release (year and month), got "
+            '"nvcr.io/nvidia/tritonserver:25.08-py3"; write it as "25.08"',
+        ),
         ('shm-size = "big"', ':1: shm-size: must be a size, got "big"; write for example 256m or 1g'),
         ('instance-type = "x"', ":1: instance-type: must be the name of a SageMaker instance type"),
         ('ignore = "text"', ':1: ignore: must be a list of strings, got "text"; write ignore = ["layout-'),

@@ -13,8 +13,20 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES, Files, code_of, write
+from check_examples.onnx_models import relu
 from check_examples.python_backend import PYTHON, packed
-from check_examples.repositories import CLASS, ENVIRONMENT, HEAD, HERE, ONE_STEP, ensemble, one, pipe, step
+from check_examples.repositories import (
+    CLASS,
+    ENVIRONMENT,
+    HEAD,
+    HERE,
+    IO,
+    ONE_STEP,
+    ensemble,
+    one,
+    pipe,
+    step,
+)
 from hint_cases import CASES, REASONS, left_after
 
 from triton_model_check.model_config import checks
@@ -166,6 +178,77 @@ def test_imports_that_the_image_lacks(
     assert [each.message for each in report.findings] == [
         f'the image has no package "{name}"' for name in missing
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("text-syntax: open list", 'close the list above with "]"'),
+        ("text-syntax: no comma", 'write "," before it'),
+        ("text-syntax: unit", "write a whole number without quotes and units"),
+        ("text-syntax: comma at the end", "remove the comma before it"),
+        (
+            "text-unknown-field: parameter",
+            'write key: "model_type" value: { string_value: "..." }, with its value in place of the dots',
+        ),
+        ("python-class: the only class", 'rename class "Scaler" to "TritonPythonModel"'),
+        ("python-execute-returns-none: sender", "set model_transaction_policy { decoupled: true }"),
+        ("onnx-control: another name", 'write the name of an input of the model: "X" and "S"'),
+        (
+            "model-file-missing: model_type",
+            'write parameters { key: "model_type" value { string_value: "xgboost_json" } }',
+        ),
+        ("vllm-engine-file: beside the version", "move model.json into 1/"),
+        ("vllm-engine-file: not JSON", "correct the JSON at this place"),
+        (
+            "vllm-engine-argument: of older releases",
+            "remove it, or ignore this if the vLLM of your image has it",
+        ),
+    ],
+)
+def test_hint_has_what_to_write(key: str, hint: str, tmp_path: Path) -> None:
+    """The hint names the change that keeps what the file means, and no fix inverts it."""
+    example = EXAMPLES[key]
+    (found,) = _check(example.failing, example.target, tmp_path).findings
+    assert found.hint == hint
+    assert found.fix is None or key == "python-class: the only class"
+
+
+def test_only_a_text_file_is_a_misnamed_configuration(tmp_path: Path) -> None:
+    """Triton completes a model without a configuration; the hint is the same where it cannot."""
+    files = {"m/1/model.onnx": relu(), "m/config.json": "{}", "m/labels.txt": "", "m/configs": None}
+    found = _check(files, None, tmp_path).findings
+    assert found == ()
+    unknown = _check({"m/1/weights.bin": "x", "m/config.pbtx": HEAD}, None, tmp_path / "unknown").findings
+    hint = 'rename "config.pbtx" to "config.pbtxt"'
+    assert [(each.code, each.hint) for each in unknown] == [
+        ("backend-config-name", hint),
+        ("backend-unknown", hint),
+    ]
+
+
+def test_place_of_an_error_in_json(tmp_path: Path) -> None:
+    """The message has the line and the column of the error in ``model.json``."""
+    (found,) = _check(EXAMPLES["vllm-engine-file: not JSON"].failing, None, tmp_path).findings
+    assert "is not a JSON object: " in found.message
+    assert "line 3 column 1" in found.message
+
+
+def test_swapped_key_and_value_of_a_map(tmp_path: Path) -> None:
+    """The key of a map is the model's tensor; the hint has the pair in the right order."""
+    io = IO.replace('"X"', '"image"')
+    right = pipe(step("a", "image", "Y"), io=io)
+    files = ensemble(right.replace('key: "X" value: "image"', 'key: "image" value: "X"'))
+    found = {each.code: each.hint for each in _check(files, None, tmp_path).findings}
+    assert found["ensemble-unknown-tensor"] == 'swap the two: key: "X" value: "image"'
+
+
+def test_source_of_a_python_model_is_checked_without_weights(tmp_path: Path) -> None:
+    """Without local files, a ``model.py`` that is there is checked, and one that is not is listed."""
+    files = {**one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), "n/config.pbtxt": HEAD}
+    report = _check(files, Target("server", local_files=False), tmp_path)
+    assert [each.code for each in report.findings] == ["python-execute"]
+    assert report.not_checked == ("n: model files not checked",)
 
 
 def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
     """The errors of a path that cannot be read and of an unknown name have a fix."""
     with pytest.raises(InvalidValueError, match="pass a folder that has one subfolder for each model"):
         ModelRepository.from_directory(tmp_path / "absent")
+    with pytest.raises(InvalidValueError, match="to check a bucket, download its folder first"):
+        ModelRepository.from_directory(Path("s3://bucket/models"))
     (tmp_path / "net.onnx").touch()
     with pytest.raises(InvalidValueError, match="for a model file, run `constructs-triton model new FILE`"):
         ModelRepository.from_directory(tmp_path / "net.onnx")

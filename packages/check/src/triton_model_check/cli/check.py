@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
     parser.add_argument(
         "--no-files",
         action="store_true",
-        help="check only the configurations; for weights and version folders that are stored elsewhere",
+        help="check without weights and version folders, which are stored elsewhere; a model.py is checked",
     )
     parser.add_argument(
         "--archive",

@@ -115,9 +115,9 @@ def _dotted(version: list[int]) -> str:
 
 
 @cache
-def engine_arguments() -> frozenset[str]:
-    """Return the names that at least one of the two releases in the table accepts."""
-    return frozenset(load("vllm")["engine_arguments"])
+def engine_arguments(table: str = "engine_arguments") -> frozenset[str]:
+    """Return the names that at least one of two releases accepts; the other table has those of older ones."""
+    return frozenset(load("vllm")[table])
 
 
 def default_gpu_memory_utilization() -> float:

@@ -279,7 +279,7 @@ class ModelUnderCheck:
         """What of the model files is not checked: each file with the reason."""
         if self.folder.is_ensemble:
             return ()
-        if self.backend == "python":
+        if self.backend == "python" and (self._python_files or self.target.local_files):
             large = [path for path, source in self._python_files.items() if source is None]
             return tuple(f"{path}: content not checked: it is too large to be parsed" for path in large)
         if self.model_files:

@@ -166,7 +166,7 @@ def _explain(text: str, error: Any) -> TextFault:
             return TextFault(*fault, line, column)
     said = _LINE_ECHO.sub("", said).strip().rstrip(".")
     message = f"syntax error: {said[:1].lower()}{said[1:]}"
-    return TextFault("text-syntax", message, _syntax_hint(text, line, column), line, column)
+    return TextFault("text-syntax", message, _syntax_hint(text, line, column, said), line, column)
 
 
 _LINE_ECHO = re.compile(r"^'.*': ")  # protobuf repeats the line, which the finding shows anyway
@@ -189,6 +189,9 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     message_type, name = match.groups()
     guess = closest(name, field_names(message_type))
     hint = f'did you mean "{guess}"?' if guess else "remove it; Triton rejects unknown fields"
+    if message_type.endswith("Entry") and not guess:  # the fields of a map are key and value
+        value = '{ string_value: "..." }' if message_type == "ModelConfig.ParametersEntry" else '"..."'
+        hint = f'write key: "{name}" value: {value}, with its value in place of the dots'
     return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
 
 
@@ -225,9 +228,14 @@ def _other_choice(said: str) -> tuple[str, str, str] | None:
     return ("text-one-of", message, "remove one of the two") if message else None
 
 
-def _syntax_hint(text: str, line: int | None, column: int | None) -> str:
+def _syntax_hint(text: str, line: int | None, column: int | None, said: str) -> str:
     lines = text.split("\n")
     rest = lines[line - 1][(column or 1) - 1 :].lstrip() if line and line <= len(lines) else ""
+    if said.startswith("Couldn't parse"):
+        kind = "a whole number" if "integer" in said else "a number"
+        return "remove the comma before it" if rest[:1] == "]" else f"write {kind} without quotes and units"
+    if said == 'Expected ","':
+        return 'close the list above with "]"' if rest[:1].isalpha() else 'write "," before it'
     if rest.startswith("//"):
         return "start comments with #"
     if text.lstrip().startswith("{"):

@@ -132,12 +132,17 @@ def _why_missing(path: Path) -> str:
 
 
 def _hint(path: Path, used_format: ModelFormat) -> str:
+    from triton_model_check.model_files.model_file import TREE_MODEL_FILES
+
     others = [
         name for name in _names(path.parent) if format_of(Path(name)) == used_format and name != path.name
     ]
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'
     shown = next((name for name in others if name.lower() == path.name.lower()), others[0])
+    model_type = next((each for each, name in TREE_MODEL_FILES.items() if name == shown), None)
+    if used_format == "tree" and model_type is not None:
+        return f'write parameters {{ key: "model_type" value {{ string_value: "{model_type}" }} }}'
     return f'rename "{shown}" to "{path.name}", or set default_model_filename: "{shown}"'
 
 

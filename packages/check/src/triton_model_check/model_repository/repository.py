@@ -98,6 +98,8 @@ class ModelRepository:
             reason = getattr(error, "strerror", None) or str(error)
             # Absolute, because a relative path depends on where the app was started.
             hint = _OF_A_FILE if isinstance(error, NotADirectoryError) else ""
+            if os.fsdecode(path).startswith(("s3:/", "gs:/", "as:/")):
+                hint = "; to check a bucket, download its folder first"
             shown = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() follows links
             raise InvalidValueError(
                 f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '

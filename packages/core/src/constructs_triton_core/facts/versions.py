@@ -29,7 +29,7 @@ def parse_version(version: str, property: str = "version") -> tuple[int, int]:
 
 def _suggested(version: str) -> str:
     """Return the release that was probably meant, in quotes. ``25.1`` may have been the number 25.10."""
-    match = _SIMILAR.match(version)
+    match = _SIMILAR.search(version)
     if match is None:
         return '"26.05"'
     release = f'"{match[1]}.{match[2]:0>2}"'

@@ -37,7 +37,7 @@ EXIT_CODES = {
     EXIT_SUCCESS: "success",
     EXIT_WRONG: "what you asked for was looked at, and something is wrong",
     EXIT_NOT_DONE: "it could not be looked at: arguments, paths, AWS, a server, a package",
-    EXIT_INTERRUPTED: "you pressed Ctrl-C, even where that is how to stop, as in `local up`",
+    EXIT_INTERRUPTED: "you pressed Ctrl-C, also where that is the usual way to stop",
     128 + signal.SIGTERM: "SIGTERM ended it (129: SIGHUP), where that is not how to stop",
 }
 """The meaning of each code, for the help and the documentation."""

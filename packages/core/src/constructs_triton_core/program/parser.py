@@ -11,7 +11,7 @@ from itertools import groupby, takewhile
 from shutil import get_terminal_size
 from typing import Any, NoReturn
 
-from constructs_triton_core.spelling import closest, quoted
+from constructs_triton_core.spelling import closest, did_you_mean, quoted
 
 _TWO_COLUMNS = re.compile(r"(?P<first>\s*\S.*?\s{2,})(?P<second>\S.*)")
 # An option stays on the line of its value.
@@ -139,8 +139,9 @@ class CommandParser(argparse.ArgumentParser):
         # argparse reads a word with a space as a value.
         if not name.startswith("--") or " " in name or name in self._option_string_actions:
             return
-        meant = closest(name, [each for each in self._option_string_actions if each.startswith("--")])
-        hint = f'did you mean "{meant}"?' if meant else f"see `{self.prog} --help`"
+        meant = closest(name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"])
+        rest = "".join(f"; write {_named(each)} without an option" for each in self._get_positional_actions())
+        hint = f'did you mean "--{meant}"?' if meant else f"see `{self.prog} --help`{rest}"
         self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:
@@ -152,7 +153,6 @@ class CommandParser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         choices = [str(each) for each in action.choices]
-        meant = closest(str(value), choices)
-        hint = f'did you mean "{meant}"?' if meant else f"choose from {quoted(choices)}"
+        hint = did_you_mean(str(value), choices, f"choose from {quoted(choices)}")
         # argparse writes the name of the argument before the message.
         raise argparse.ArgumentError(action, f"must be one of its choices, got {str(value)!r}; {hint}")

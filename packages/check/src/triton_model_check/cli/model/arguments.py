@@ -54,6 +54,7 @@ an output of the ensemble.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``model`` and its only action, ``new``."""
     parser.description = "Create the folder of a Triton model."
+    parser.set_defaults(program=parser.prog.partition(" ")[0])
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     new = actions.add_parser(
         "new",

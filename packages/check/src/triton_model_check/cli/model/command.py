@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(plan, folder)
     else:
-        _print_text(plan, folder)
+        _print_text(plan, folder, arguments.program)
     return 0
 
 
@@ -171,10 +171,13 @@ def _written(plan: _Plan, folder: Path) -> list[str]:
     return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in plan.model.files)]
 
 
-def _next_commands(folder: Path, plan: _Plan, has_tensors: bool) -> Iterator[str]:
+def _next_commands(folder: Path, plan: _Plan, has_tensors: bool, program: str) -> Iterator[str]:
     """Yield commands to copy. Models of other formats cannot run on a machine without a GPU."""
     repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
-    yield f"Check it:  constructs-triton check {repository}"
+    yield f"Check it:  {program} check {repository}"
+    if program == "triton-model-check":  # the commands below are those of constructs-triton
+        yield f"Run it:    tritonserver --model-repository={repository}"
+        return
     where = "" if folder.parent == Path("models") else f" --repository {repository}"
     if plan.runs_locally:
         yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
@@ -184,11 +187,11 @@ def _next_commands(folder: Path, plan: _Plan, has_tensors: bool) -> Iterator[str
         yield f"Call it:   constructs-triton invoke {name} {stream}--random{where}"
 
 
-def _print_text(plan: _Plan, folder: Path) -> None:
+def _print_text(plan: _Plan, folder: Path, program: str) -> None:
     described = described_folder(folder)
     print_tensors(described)
     for path in _written(plan, folder):
         print_lines(f"wrote {path}")
     for note in plan.notes:
         print_lines(f"note: {note}")
-    print_lines("", *_next_commands(folder, plan, bool(described.tensors)))
+    print_lines("", *_next_commands(folder, plan, bool(described.tensors), program))

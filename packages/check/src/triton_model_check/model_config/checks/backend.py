@@ -45,10 +45,19 @@ def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, hint=_misnamed_config(model) or _unknown_file(model))
 
 
+@warning("backend-config-name", "model", source="triton core GetModelConfigFullPath")
+def config_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The configuration is called ``config.pbtxt``.
+
+    Triton does not read a file of another name, and uses defaults: no batches, or small ones.
+    """
+    if hint := _misnamed_config(model):
+        yield Problem("a file of a similar name is not read", hint=hint, path=model.folder.path)
+
+
 def _misnamed_config(model: ModelUnderCheck) -> str | None:
-    if model.folder.has_config:
-        return None
-    similar = closest(CONFIG_FILE, model.folder.entries)
+    names = [name for name in model.folder.entries if name[-3:] == "txt" or "pbt" in name]
+    similar = None if model.folder.has_config else closest(CONFIG_FILE, names)
     return f'rename "{similar}" to "{CONFIG_FILE}"' if similar is not None else None
 
 
@@ -72,18 +81,13 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if not platform:
         hint = f'add the backend that reads "{model_file}"'
-        message = (
-            f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies none"
-        )
-        yield Problem(message, ("default_model_filename",), hint)
+        message = f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies"
+        yield Problem(f"{message} none", ("default_model_filename",), hint)
         return
     guess = BACKEND_OF_OTHER_NAME.get(platform)
     guess = guess or closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
-    hint = (
-        f'write platform: "{guess}"'
-        if guess in (*_platforms(), "ensemble")
-        else f'write backend: "{guess or platform}"'
-    )
+    field = "platform" if guess in (*_platforms(), "ensemble") else "backend"
+    hint = f'write {field}: "{guess or platform}"'
     yield Problem(f'unexpected platform type "{platform}"', ("platform",), hint, fix=_written(model, hint))
 
 

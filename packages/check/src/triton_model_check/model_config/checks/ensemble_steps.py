@@ -88,10 +88,8 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         size = step_model.final_config.max_batch_size
         if size != 0 and size < wanted:
             hint = f"set max_batch_size to {size} in the ensemble, or to {wanted} in the model"
-            message = (
-                f"ensemble allows maximum batch size {wanted}, but it contains {step.title} "
-                f"which only allows maximum batch size to be {size}"
-            )
+            message = f"ensemble allows maximum batch size {wanted}, but it contains {step.title} which only "
+            message += f"allows maximum batch size to be {size}"
             fix = unsafe(put(str(size), path=("max_batch_size",)))
             yield Problem(message, (*STEPS, step.index), hint, fix=fix)
 
@@ -115,6 +113,9 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
                     message = f"{step.title} {field}_map: {mapped}"
                     hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
+                    known = (*model.graph.inputs, *model.graph.outputs, *model.graph.tensors)
+                    if key in known and given[key] in names and given[key] not in given:
+                        hint = f'swap the two: key: "{given[key]}" value: "{key}"'
                     place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
                     yield Problem(message, place, hint, fix=fix)
 
@@ -132,11 +133,8 @@ def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         for tensor in step_model.final_config.input:
             if tensor.name and tensor.name not in step.input_map and not tensor.optional:
-                place = (*STEPS, step.index, "input_map")
-                yield Problem(
-                    f'{step.title} input_map: input "{tensor.name}" is not mapped to any ensemble tensors',
-                    place,
-                )
+                what = f'input "{tensor.name}" is not mapped to any ensemble tensors'
+                yield Problem(f"{step.title} input_map: {what}", (*STEPS, step.index, "input_map"))
 
 
 # --- types and shapes along each tensor -------------------------------------------------------------------
@@ -232,10 +230,8 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for tensor, one, other in pairs(model):
         if not matches(one.dims, other.dims) and not matches(one.full_dims, other.full_dims):
-            message = (
-                f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred from '
-                f"{one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
-            )
+            message = f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred '
+            message += f"from {one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
             yield Problem(message, other.place)
 
 

@@ -33,8 +33,8 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
         return
     if _is_model_itself(context):
         return
-    inner = next((folder for _, folder in sorted(context.others.items()) if folder.inner_models), None)
-    hint = None if inner is None else _inner_hint(inner)
+    others = (each for name, each in sorted(context.others.items()) if name[0] != ".")
+    hint = next((_inner_hint(each) for each in others if each.inner_models), None)
     message = f"contains no model, got {_few(sorted(context.directories))}"
     yield Problem(message, hint=hint, rejects=_stops_the_server(context))
 
@@ -186,9 +186,8 @@ def version_name(model: ModelUnderCheck) -> Iterator[Problem]:
         if number is None:
             yield Problem(f"version {name} has more than 64 bits, which stops the server", path=path)
         elif name in loaded and (name != str(number) or number < 0):
-            yield Problem(
-                f'folder "{name}" counts as version {number}, but Triton looks for "{number}"', path=path
-            )
+            message = f'folder "{name}" counts as version {number}, but Triton looks for "{number}"'
+            yield Problem(message, path=path)
 
 
 @warning(
@@ -205,10 +204,8 @@ def version_skipped(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for name, is_directory in sorted(model.folder.entries.items()):
         if is_directory and len(name) > 1 and name[0] == "0" and name.isdigit():
-            yield Problem(
-                f'version directory "{name}" is ignored because of its leading zero',
-                path=model.folder.relative(name),
-            )
+            message = f'version directory "{name}" is ignored because of its leading zero'
+            yield Problem(message, path=model.folder.relative(name))
 
 
 @rule(

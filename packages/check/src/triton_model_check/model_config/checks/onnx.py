@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -58,10 +58,8 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in model.completed_configs:
         if _contradicts_batching(model, file, config):
-            message = (
-                "model does not support batching while non-zero max_batch_size is specified, "
-                f"got max_batch_size {config.max_batch_size}"
-            )
+            message = "model does not support batching while non-zero max_batch_size is specified, got "
+            message += f"max_batch_size {config.max_batch_size}"
             fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
             yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
@@ -255,10 +253,8 @@ def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool
 
 
 def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = (
-        f'configuration expects model provides input with shape [-1] for ragged input "{pair.tensor.name}", '
-        f"model provides {list(shape)}"
-    )
+    message = "configuration expects model provides input with shape [-1] for ragged input "
+    message += f'"{pair.tensor.name}", model provides {list(shape)}'
     return message, "remove allow_ragged_batch"
 
 
@@ -268,20 +264,16 @@ def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
 
 
 def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = (
-        f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at least '
-        f"1 dimension and the first dimension must be -1; but shape expected by the model is {list(shape)}"
-    )
+    message = f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
+    message += "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
     fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
-    return message, f"{fix}, or export the model with a variable first dimension"
+    return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
 
 
 def different(pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
     """Return message and hint for dims that do not fit a shape; both have the batch dimension, if any."""
-    message = (
-        f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) but '
-        f"the model configuration specifies {len(given)} dimensions (shape {list(given)})"
-    )
+    message = f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) '
+    message += f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
     wanted = list(shape[1:] if is_batched else shape)
     hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
     lacks_batch_size = not is_batched and [-1, *given] == list(shape)
@@ -314,17 +306,18 @@ def control(model: ModelUnderCheck) -> Iterator[Problem]:
         for index, given in enumerate(config.sequence_batching.control_input):
             place = ("sequence_batching", "control_input", index)
             for each in given.control if given.name else ():
-                problem = _control_problem(given.name, each, found.get(given.name), config.max_batch_size)
+                problem = _control_problem(given.name, each, found, config.max_batch_size)
                 if problem is not None and each.kind in _CONTROL_KINDS:
                     yield Problem(problem[0], place, problem[1])
 
 
 def _control_problem(
-    name: str, control: Any, found: ModelTensor | None, max_batch_size: int
+    name: str, control: Any, inputs: Mapping[str, ModelTensor], max_batch_size: int
 ) -> tuple[str, str] | None:
+    found = inputs.get(name)
     if found is None:
         message = f"configuration specified sequence control '{name}', but model does not provide that input"
-        return message, "write the name of an input of the model"
+        return message, f"write the name of an input of the model: {quoted(inputs)}"
     dims = list(found.shape or ())[1 if max_batch_size > 0 else 0 :]
     if dims != [1]:
         message = f"sequence control '{name}' in model has dims {dims} but dims [1] is expected"

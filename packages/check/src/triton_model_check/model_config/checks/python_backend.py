@@ -15,12 +15,13 @@ from triton_model_check.model_config.rules import Problem, rule, warning
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
+_DECOUPLED = "set model_transaction_policy { decoupled: true }"
 _OBSERVED = "observed with triton server 2.51"
-_rule = partial(rule, scope="python", needs_files=True)
-_warning = partial(warning, scope="python", needs_files=True)
+_rule = partial(rule, scope="python")
+_warning = partial(warning, scope="python")
 
 
-@_rule("python-model-file", source=_LAUNCHER)
+@_rule("python-model-file", needs_files=True, source=_LAUNCHER)
 def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every loaded version contains ``model.py``, or the file of ``default_model_filename``.
 
@@ -88,7 +89,9 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for source in model.python_sources:
         if source.tree is not None and not source.binds_model:
-            similar = closest("TritonPythonModel", source.class_names)
+            names = source.class_names
+            is_only = len(names) == 1 and b"def execute(" in source.content
+            similar = names[0] if is_only else closest("TritonPythonModel", names)
             rename = f'rename class "{similar}" to "TritonPythonModel"'
             hint = rename if similar else "add a class TritonPythonModel"
             fix = unsafe(replace_word(similar, "TritonPythonModel")) if similar else None
@@ -119,8 +122,7 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
 @_warning(
     "python-execute-returns-none",
     source="tritonserver 2.51 waits forever for a model whose execute returns None",
-    hint="return a list with one response for each request, "
-    "or set model_transaction_policy { decoupled: true }",
+    hint=f"return a list with one response for each request, or {_DECOUPLED}",
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     """``execute`` returns responses on every path, unless the model is decoupled.
@@ -134,7 +136,9 @@ def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     for source in model.python_sources:
         line = source.line_without_response
         if line is not None and not source.may_set_decoupled:
-            yield Problem("execute can return None, so requests get no response", path=source.path, line=line)
+            message = "execute can return None, so requests get no response"
+            hint = _DECOUPLED if b"get_response_sender" in source.content else None
+            yield Problem(message, path=source.path, line=line, hint=hint)
 
 
 @rule(

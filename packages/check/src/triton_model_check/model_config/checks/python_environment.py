@@ -102,16 +102,12 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     if found is None or not model.folder.exists(*_parts(model)):
         return
     if found.other_format:
-        message = (
-            f"{PARAMETER}: the archive has the format {found.other_format}, which the backend does not unpack"
-        )
-        yield Problem(message, PLACE, "pack it as .tar.gz")
+        message = f"the archive has the format {found.other_format}, which the backend does not unpack"
+        yield Problem(f"{PARAMETER}: {message}", PLACE, "pack it as .tar.gz")
     elif not found.is_archive:
-        message = (
-            f"{PARAMETER}: archive_read_open_filename() failed: the file is not an archive, or is damaged"
-        )
+        message = "archive_read_open_filename() failed: the file is not an archive, or is damaged"
         hint = "pack the environment again, or download the file again"
-        yield Problem(message, PLACE, hint, path=pointer_path(model, *_parts(model)))
+        yield Problem(f"{PARAMETER}: {message}", PLACE, hint, path=pointer_path(model, *_parts(model)))
     elif found.is_complete and found.activate != ACTIVATE:
         message = f'{PARAMETER}: "{ACTIVATE}" does not exist at the root of the environment'
         if found.activate is None:

@@ -111,15 +111,14 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
         ensembles = [name for name in archive.folders if _reads_as_ensemble(context, name)]
         path = f"{archive.model}/config.pbtxt" if archive.model in context.folders else "."
         if len(ensembles) > 1:
-            message = (
-                f"the loader recognizes several folders as the ensemble to serve, got {quoted(ensembles)}"
-            )
-            yield Problem(message, path=path, hint=_NESTED)
+            message = "the loader recognizes several folders as the ensemble to serve"
+            yield Problem(f"{message}, got {quoted(ensembles)}", path=path, hint=_NESTED)
         elif len(archive.folders) > 1 and not ensembles:
-            message = (
-                f"the loader recognizes no folder as the ensemble to serve, got {quoted(archive.folders)}"
+            message, hint = (
+                "the loader recognizes no folder as the ensemble to serve",
+                _order_hint(context, archive.model),
             )
-            yield Problem(message, path=path, hint=_order_hint(context, archive.model))
+            yield Problem(f"{message}, got {quoted(archive.folders)}", path=path, hint=hint)
         elif ensembles and ensembles[0] != archive.model and not archive.is_given:
             message = f'the archive of "{archive.model}" would serve "{ensembles[0]}"'
             yield Problem(message, path=path, hint=_NESTED)

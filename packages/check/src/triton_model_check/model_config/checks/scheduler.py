@@ -79,11 +79,10 @@ def priority(model: ModelUnderCheck) -> Iterator[Problem]:
     levels = batching.priority_levels
     if levels == 0:
         return
-    if not 1 <= batching.default_priority_level <= levels:
+    default = batching.default_priority_level
+    if not 1 <= default <= levels:
         hint = f"set default_priority_level to a level from 1 to {levels}"
-        message = (
-            f"default priority level must be in range [1, {levels}], got {batching.default_priority_level}"
-        )
+        message = f"default priority level must be in range [1, {levels}], got {default}"
         yield Problem(message, ("dynamic_batching", "default_priority_level"), hint)
     for level in sorted(batching.priority_queue_policy):
         if not 1 <= level <= levels:
@@ -171,12 +170,10 @@ def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     has_cache = model.target.has_response_cache
     if not model.config.response_cache.enable or has_cache:
         return
+    message = "responses are only cached if the endpoint starts the server with a cache"
     if has_cache is False:
         message = "responses are not cached, because the server is started without a cache"
-        yield Problem(message, ("response_cache",), fix=unsafe(remove()))
-    else:
-        message = "responses are only cached if the endpoint starts the server with a cache"
-        yield Problem(message, ("response_cache",), fix=unsafe(remove()))
+    yield Problem(message, ("response_cache",), fix=unsafe(remove()))
 
 
 # --- sequence batching ------------------------------------------------------------------------------------

@@ -26,9 +26,8 @@ def initial_count(model: ModelUnderCheck) -> Iterator[Problem]:
     seen: set[str] = set()
     for place, state in _states(model):
         if len(state.initial_state) > 1:
-            message = (
-                f'initial_state field for state input "{state.input_name}" must contain exactly one or zero'
-            )
+            message = f'initial_state field for state input "{state.input_name}" must contain '
+            message += "exactly one or zero"
             others = range(1, len(state.initial_state))
             fix = unsafe(*(remove("initial_state", index) for index in others))
             yield Problem(f"{message} element, got {len(state.initial_state)}", place, fix=fix)
@@ -102,10 +101,8 @@ def _file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> 
         return None
     needed = count_elements(tensor.dims) * row.item_size
     if size < needed:
-        message = (
-            f"{folder} setting expects {needed} bytes, but the data provided from {file} only has {size}"
-        )
-        return f"{message} bytes", "write the bytes of the whole tensor to the file"
+        message = f"setting expects {needed} bytes, but the data provided from {file} only has {size} bytes"
+        return f"{folder} {message}", "write the bytes of the whole tensor to the file"
     return None
 
 

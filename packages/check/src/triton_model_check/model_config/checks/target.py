@@ -289,10 +289,8 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     size = batch * sum(_bytes(tensor) for tensor in model.config.input)
     limit = INVOCATION_PAYLOAD_BYTES
     if size > limit:
-        message = (
-            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
-            f"the limit of SageMaker is {limit // _MIB} MiB"
-        )
+        message = f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, the limit of SageMaker is "
+        message += f"{limit // _MIB} MiB"
         yield Problem(message, ("max_batch_size",))
 
 

@@ -49,9 +49,9 @@ def dim_value(model: ModelUnderCheck) -> Iterator[Problem]:
                 if value < 1 and value != -1:
                     what = "reshape dimensions" if where[0] == "reshape" else "dimension"
                     message = (
-                        f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate a "
+                        f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate "
                     )
-                    message += f"variable-size dimension, got {value}"
+                    message += f"a variable-size dimension, got {value}"
                     fix = None if tensor.HasField("reshape") else unsafe(put("-1"))
                     yield Problem(message, (field, index, *where, position), fix=fix)
 

@@ -103,10 +103,8 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         needed = fit.bytes_per_token * fit.longest
         if needed > fit.free:
-            message = (
-                f"a request of {fit.longest} tokens needs {_gib(needed)} of key-value cache on each GPU; "
-                f"beside weights of {_gib(fit.weights)} about {_gib(max(0, fit.free))} are free"
-            )
+            message = f"a request of {fit.longest} tokens needs {_gib(needed)} of key-value cache on each "
+            message += f"GPU; beside weights of {_gib(fit.weights)} about {_gib(max(0, fit.free))} are free"
             yield Problem(message, hint=_shorter(fit, model.target.hardware), path=fit.arguments.path)
 
 

@@ -21,6 +21,7 @@ from triton_model_check.model_config.rules import Problem, rule, warning
 _SOURCE = "triton vllm_backend, src/model.py"
 _ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"
 _LORA_FILE = "multi_lora.json"
+_ON_A_HUB = "Qwen/Qwen3-0.6B"
 _GPU = 1
 
 
@@ -30,11 +31,15 @@ def engine_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for version in model.versions_to_load:
         path = model.folder.relative(version, ENGINE_FILE)
         if not model.folder.exists(version, ENGINE_FILE):
-            hint = f'write {path}, for example {{"model": "{MODEL_ROOT}/{model.name}/{version}/weights"}}'
+            place = f"{MODEL_ROOT}/{model.name}/{version}/weights" if model.target.is_sagemaker else _ON_A_HUB
+            hint = f'write {path}, for example {{"model": "{place}"}}'
+            if ENGINE_FILE in model.folder.entries:
+                hint = f"move {ENGINE_FILE} into {version}/"
             yield Problem(f"{ENGINE_FILE} is missing", hint=hint, path=model.folder.relative(version))
-        elif not isinstance(read_arguments(model, version), dict):
-            message, hint = f"{ENGINE_FILE} is not a JSON object", "write the engine arguments as {...}"
-            yield Problem(message, hint=hint, path=path)
+        elif not isinstance(content := read_arguments(model, version), dict):
+            reason = f": {content}" if isinstance(content, ValueError) else ""
+            hint = "correct the JSON at this place" if reason else "write the engine arguments as {...}"
+            yield Problem(f"{ENGINE_FILE} is not a JSON object{reason}", hint=hint, path=path)
 
 
 @warning("vllm-engine-argument", "vllm", needs_files=True, source=_ENGINE)
@@ -42,14 +47,16 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     """vLLM knows each key of ``model.json``.
 
     An unknown key is a ``TypeError``, and the server ends. The names change with each release; the check
-    knows those of two, and reports a name that is in neither.
+    knows those of two, and reports a name that is in neither. It suggests none for a name of older releases,
+    because ``enable_log_requests`` is the opposite of the former ``disable_log_requests``.
     """
     for arguments in engine_arguments_of(model):
         for key in sorted(arguments.values.keys() - engine_arguments()):
-            otherwise = "remove it, or acknowledge this if the vLLM of your image has it"
-            hint = did_you_mean(key, engine_arguments(), otherwise)
-            message, fix = f'vLLM has no engine argument "{key}"', string_meant(key, hint)
-            yield Problem(message, hint=hint, path=arguments.path, fix=fix)
+            otherwise = "remove it, or ignore this if the vLLM of your image has it"
+            is_former = key in engine_arguments("former_engine_arguments")
+            hint = otherwise if is_former else did_you_mean(key, engine_arguments(), otherwise)
+            message = f'vLLM {"no longer has the" if is_former else "has no"} engine argument "{key}"'
+            yield Problem(message, hint=hint, path=arguments.path, fix=string_meant(key, hint))
 
 
 @rule("vllm-instance-kind", "vllm", needs_files=True, source=_SOURCE)
@@ -75,11 +82,9 @@ def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
     available = model.target.gpu_count
     for arguments in engine_arguments_of(model) if available is not None else ():
         if arguments.gpus > max(1, available or 0):
-            message = (
-                f"world size ({arguments.gpus}) is larger than the number of available GPUs ({available}): "
-                f"tensor_parallel_size {arguments.tensor_parallel} times pipeline_parallel_size "
-                f"{arguments.pipeline_parallel}"
-            )
+            message = f"world size ({arguments.gpus}) is larger than the number of available GPUs "
+            message += f"({available}): tensor_parallel_size {arguments.tensor_parallel} times "
+            message += f"pipeline_parallel_size {arguments.pipeline_parallel}"
             hint = f"use {model.target.hardware} with more GPUs, or lower tensor_parallel_size"
             yield Problem(message, hint=hint, path=arguments.path)
 
@@ -103,7 +108,8 @@ def _fault_of_weights(arguments: EngineArguments) -> tuple[str, str] | None:
     model, source = arguments.model, arguments.source
     beside = f"{MODEL_ROOT}/{model.name}/{arguments.version}"
     if not source:
-        return 'no "model"', f'add "model", for example "{beside}/weights"'
+        where = f"{beside}/weights" if model.target.is_sagemaker else _ON_A_HUB
+        return 'no "model"', f'add "model", for example "{where}"'
     local = arguments.local_folder
     if local is not None and not local.is_dir():
         return f'the repository has no folder for "{source}"', f"copy the weights below {beside}"
@@ -138,8 +144,5 @@ def lora_rank(model: ModelUnderCheck) -> Iterator[Problem]:
         rank = arguments.values.get("max_lora_rank", 16)
         if rank not in ranks:
             hint = f"use one of {quoted(map(str, ranks))}"
-            yield Problem(
-                f"max_lora_rank must be one of vLLM's ranks, got {str(rank)[:20]}",
-                hint=hint,
-                path=arguments.path,
-            )
+            message = "max_lora_rank must be one of vLLM's ranks"
+            yield Problem(f"{message}, got {str(rank)[:20]}", hint=hint, path=arguments.path)
