@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import jsii
@@ -163,23 +163,13 @@ class EndpointBase(SageMakerEndpoint):
     def _more_operating_statements(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
-    def _grant(
-        self, grantee: iam.IGrantable, actions: list[str], conditions: Mapping[str, Mapping[str, object]]
-    ) -> iam.Grant:
-        return iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=actions,
-            resource_arns=[self._endpoint_arn],
-            conditions=conditions or None,
-        )
-
     def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]]:
         if target_models is None:
             return {}
         if isinstance(target_models, str) or not target_models:
+            fix = f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
             raise InvalidValueError(
-                f"target_models: must be a list of at least one model, got {target_models!r}; "
-                "remove it to allow all of them"
+                f"target_models: must be a list of at least one model, got {target_models!r}; {fix}"
             )
         if self._serves_many is False:
             raise InvalidValueError(
