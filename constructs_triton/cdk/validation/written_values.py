@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from aws_cdk import aws_ec2 as ec2
 
-from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.tokens import is_token
 
 _STRING = re.compile(r'"[^"]*"')
@@ -35,7 +34,7 @@ def fix_of(example: str, value: object, cls: type = object) -> str:
     if isinstance(value, Mapping) and value and cls.__module__.startswith("constructs_triton"):
         given = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): each for name, each in value.items()}
         if given.keys() <= inspect.signature(cls).parameters.keys():
-            return f"{cls.__name__}({', '.join(f'{name}={shown(each)}' for name, each in given.items())})"
+            return f"{cls.__name__}({', '.join(f'{name}={each!r}' for name, each in given.items())})"
     if isinstance(value, ec2.InstanceType):
         fix = with_value(example, f"ml.{value.to_string()}")
         return f"{fix}, with InstanceType of constructs_triton, not of aws_ec2"
