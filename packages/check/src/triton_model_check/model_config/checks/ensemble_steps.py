@@ -110,13 +110,13 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
             names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
-            for key in sorted(given):
-                if key not in names:
-                    mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
-                    message = f"{step.title} {field}_map: {mapped}"
-                    hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
-                    place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
-                    yield Problem(message, place, hint, fix=fix)
+            listed = f"write one of the model's {field}s: {quoted(names)}" if names else "add it to the model"
+            for key in sorted(set(given) - names.keys()):
+                mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
+                message = f"{step.title} {field}_map: {mapped}"
+                hint = did_you_mean(key, names, listed)
+                place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
+                yield Problem(message, place, hint, fix=fix)
 
 
 @ensemble_rule(
