@@ -326,3 +326,20 @@ def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
     corrected = app[::-1].replace(wrong[::-1], right[::-1], 1)[::-1]
     assert corrected != app
     run(corrected, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("instance type of EC2", r'write InstanceType\.of\("ml\.c6i\.large"\), with .* not of aws_ec2$'),
+        ("mapping of CloudFormation as variant", r"variant_name='a', initial_variant_weight=9\)$"),
+        ("archive without its digest", r'did you mean "other"\?$'),
+        ("list of rollback alarms", r"^alarms: .*; write \* before it"),
+        ("role as in CloudFormation", r"^execution_role_arn: .*; set role=iam\.Role"),
+        ("URL as folder", r"^path: .*; use from_bucket for a \.tar\.gz, or from_s3_prefix$"),
+    ],
+)
+def test_hint_has_the_values_of_the_user(name: str, message: str, path: Path) -> None:
+    """The error names what the user wrote, where the app would run with the hint of an example too."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        run(MISTAKES[name].app, path)
