@@ -127,7 +127,7 @@ class EndpointBase(SageMakerEndpoint):
                 f"{self.node.path}: grant_invoke_async needs an asynchronous endpoint; "
                 "set async_inference, or use grant_invoke"
             )
-        grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"], {})
+        grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"])
         if self._async_inference is not None:
             for statement in async_caller_statements(self._async_inference):
                 grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
@@ -150,7 +150,7 @@ class EndpointBase(SageMakerEndpoint):
                 "serve the model with TritonEndpoint"
             )
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
-        return self._grant(grantee, actions, {})
+        return self._grant(grantee, actions)
 
     def _refuse_asynchronous(self, method: str) -> None:
         # SageMaker developer guide, "Asynchronous inference": InvokeEndpoint is refused.
@@ -163,14 +163,12 @@ class EndpointBase(SageMakerEndpoint):
     def _more_operating_statements(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
-    def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]]:
+    def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]] | None:
         if target_models is None:
-            return {}
+            return None
         if isinstance(target_models, str) or not target_models:
             fix = f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
-            raise InvalidValueError(
-                f"target_models: must be a list of at least one model, got {target_models!r}; {fix}"
-            )
+            raise InvalidValueError(f"target_models: must be a list of models, got {target_models!r}; {fix}")
         if self._serves_many is False:
             raise InvalidValueError(
                 f'target_models: only multi-model endpoints support it, got "{target_models[0]}"; remove it'

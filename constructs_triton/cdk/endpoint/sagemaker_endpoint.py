@@ -58,7 +58,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
         """
-        return self._grant(grantee, actions, {})
+        return self._grant(grantee, actions)
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow what ``constructs-triton status``, ``diagnose``, ``logs`` and ``models warm`` need.
@@ -80,12 +80,11 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
 
     def _grant(
-        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, Mapping[str, object]]
+        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, object] | None = None
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
-        arns, own = [self._endpoint_arn], conditions or None
         return iam.Grant.add_to_principal(
-            grantee=grantee, actions=list(actions), resource_arns=arns, conditions=own
+            grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn], conditions=conditions
         )
 
     def _more_operating_statements(self) -> Iterable[Statement]:
