@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aws_cdk import Resource, Stack
 from aws_cdk import aws_ec2 as ec2
@@ -80,7 +80,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
 
     def _grant(
-        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, object] | None = None
+        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
         return iam.Grant.add_to_principal(
