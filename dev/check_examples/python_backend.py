@@ -246,4 +246,7 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", image_version="26.05"),
     ),
     "python-no-tensors": Example(one(""), one(HEAD)),
+    "python-no-tensors: config.pbtxt in the version folder": Example(
+        {"m/1/config.pbtxt": HEAD, "m/1/model.py": CLASS}, one(HEAD)
+    ),
 }

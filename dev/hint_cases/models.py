@@ -76,6 +76,7 @@ CASES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "python-no-tensors": (add("m/config.pbtxt", HEAD),),
+    "python-no-tensors: config.pbtxt in the version folder": (move("m/1/config.pbtxt", "m/config.pbtxt"),),
     "python-environment-pythonpath": (endpoint(python_path=None),),
     "plan-not-a-plan": (add("m/1/model.plan", plan()),),
     "plan-gpu: not a manifest": (delete("m/plan.json"),),

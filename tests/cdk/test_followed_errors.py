@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -24,6 +25,7 @@ import constructs_triton as library
 
 ENDPOINT = 'TritonEndpoint(self, "E", model_repository=repository, model="other", instance_type=InstanceType.of("ml.g5.xlarge"){})'
 ENSEMBLE = 'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline", instance_type=InstanceType.of("ml.c6i.large"){})'
+NAMED = ENSEMBLE.format(', endpoint_name="x"')
 MANY = 'TritonMultiModelEndpoint(self, "E", model_repository=repository, instance_type=InstanceType.of("ml.c6i.large"){})'
 CALLER = 'iam.Role(self, "R", assumed_by=iam.AccountRootPrincipal())'
 SCALED = ".auto_scale_instance_count(min_capacity=1, max_capacity=2)"
@@ -199,6 +201,87 @@ MISTAKES: dict[str, Mistake] = {
         'endpoint_name="two"',
     ),
     "routing word": mistake(ENSEMBLE, "RANDON", more='routing_strategy="RANDON"'),
+    "instance type of EC2": mistake(
+        ENSEMBLE.replace("InstanceType.of(", "ec2.InstanceType(").replace("ml.", ""),
+        'ec2.InstanceType("c6i.large")',
+        'InstanceType.of("ml.c6i.large")',
+    ),
+    "name of a role": mistake(ENSEMBLE, '"service-role/r"', more='role="service-role/r"'),
+    "URL of a bucket": mistake(
+        ENSEMBLE, '"s3://my-bucket/"', more='data_capture=DataCapture(bucket="s3://my-bucket/")'
+    ),
+    "URL of a bucket with a key": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_bucket(s3.Bucket(self, "B"), "s3://b/a.tar.gz"))',
+        '"s3://b/a.tar.gz"',
+    ),
+    "URL as folder": mistake(
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory("s3://b/models/"))',
+        'from_directory("s3://b/models/")',
+        'from_s3_prefix(s3.Bucket(self, "B"), "models/")',
+    ),
+    "ARN of a bucket": mistake(
+        ENSEMBLE, '"arn:aws:s3:::my-bucket"', more='data_capture=DataCapture(bucket="arn:aws:s3:::my-bucket")'
+    ),
+    "image of NGC": mistake(
+        ENSEMBLE,
+        '"nvcr.io/nvidia/tritonserver:26.05-py3"',
+        more='image="nvcr.io/nvidia/tritonserver:26.05-py3"',
+    ),
+    "image of another registry": mistake(
+        ENSEMBLE,
+        '"123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1"',
+        more='image="123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1"',
+    ),
+    "seconds as objective": mistake(
+        ENSEMBLE.format("") + ".add_alarms(model_latency_objective=0.25)", "0.25"
+    ),
+    "mapping of CloudFormation as variant": mistake(
+        ENSEMBLE,
+        '{"variantName": "a", "initialVariantWeight": 9}',
+        more='variants=[{"variantName": "a", "initialVariantWeight": 9}]',
+    ),
+    "topic as action": mistake(
+        f'topic = sns.Topic(self, "T")\n{ENSEMBLE.format("")}.add_alarms(actions=[topic])', "topic"
+    ),
+    "string as grantee": mistake(
+        ENSEMBLE,
+        '"arn:aws:iam::123456789012:role/r"',
+        then='.grant_invoke("arn:aws:iam::123456789012:role/r")',
+    ),
+    "string as operator": mistake(ENSEMBLE, '"r"', then='.grant_operate("r")'),
+    "one model in place of a list": mistake(
+        MANY.format("") + f'.grant_invoke({CALLER}, target_models="other")', '"other"'
+    ),
+    "archive without its digest": mistake(
+        MANY.format("") + f'.grant_invoke({CALLER}, target_models=["other.tar.gz"])',
+        '"other.tar.gz"',
+        '"<hint>"',
+    ),
+    "list of rollback alarms": mistake(
+        f"e = {NAMED}\nalarms = e.add_alarms()\ne.add_rollback_alarms(alarms.rollback_alarms)",
+        "alarms.rollback_alarms",
+        "*alarms.rollback_alarms",
+    ),
+    "alarms of an endpoint": mistake(
+        f"e = {NAMED}\nalarms = e.add_alarms()\ne.add_rollback_alarms(alarms)",
+        "e.add_rollback_alarms(alarms)",
+        "e.<hint>",
+    ),
+    "second alarms": mistake(
+        f"e = {ENSEMBLE.format('')}\ne.add_alarms()\ne.add_alarms()", "add_alarms()", 'add_alarms("Alarms2")'
+    ),
+    "second repository": mistake(
+        'for _ in "ab": TritonModelRepository(self, "M", source=ModelSource.from_directory(path))',
+        '"M"',
+        '"M" + _',
+    ),
+    "second endpoint": mistake(f'for _ in "ab": {ENSEMBLE}', '"E"', '"E" + _'),
+    "role as in CloudFormation": mistake(
+        ENSEMBLE,
+        'execution_role_arn="arn:aws:iam::123456789012:role/r"',
+        'role=iam.Role.from_role_arn(self, "Role", "arn:aws:iam::123456789012:role/r")',
+        more='execution_role_arn="arn:aws:iam::123456789012:role/r"',
+    ),
     "variant without its list": mistake(
         ENDPOINT,
         'TritonVariant(variant_name="a")',
@@ -220,6 +303,7 @@ def run(app: str, path: Path) -> None:
         "Size": cdk.Size,
     }
     modules = {"cdk": cdk, "cloudwatch": cloudwatch, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "sns": sns}
+    modules["aws_cloudwatch_actions"] = aws_cloudwatch_actions
     exec(app.replace("{path}", str(path)), {**names, **own, **modules})
 
 
@@ -242,3 +326,20 @@ def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
     corrected = app[::-1].replace(wrong[::-1], right[::-1], 1)[::-1]
     assert corrected != app
     run(corrected, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("instance type of EC2", r'write InstanceType\.of\("ml\.c6i\.large"\), with .* not of aws_ec2$'),
+        ("mapping of CloudFormation as variant", r"variant_name='a', initial_variant_weight=9\)$"),
+        ("archive without its digest", r'did you mean "other"\?$'),
+        ("list of rollback alarms", r"^alarms: .*; write \* before it"),
+        ("role as in CloudFormation", r"^execution_role_arn: .*; set role=iam\.Role"),
+        ("URL as folder", r"^path: .*; use from_bucket for a \.tar\.gz, or from_s3_prefix$"),
+    ],
+)
+def test_hint_has_the_values_of_the_user(name: str, message: str, path: Path) -> None:
+    """The error names what the user wrote, where the app would run with the hint of an example too."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        run(MISTAKES[name].app, path)

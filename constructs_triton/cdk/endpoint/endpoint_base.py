@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import jsii
@@ -127,7 +127,7 @@ class EndpointBase(SageMakerEndpoint):
                 f"{self.node.path}: grant_invoke_async needs an asynchronous endpoint; "
                 "set async_inference, or use grant_invoke"
             )
-        grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"], {})
+        grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"])
         if self._async_inference is not None:
             for statement in async_caller_statements(self._async_inference):
                 grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
@@ -150,7 +150,7 @@ class EndpointBase(SageMakerEndpoint):
                 "serve the model with TritonEndpoint"
             )
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
-        return self._grant(grantee, actions, {})
+        return self._grant(grantee, actions)
 
     def _refuse_asynchronous(self, method: str) -> None:
         # SageMaker developer guide, "Asynchronous inference": InvokeEndpoint is refused.
@@ -163,24 +163,12 @@ class EndpointBase(SageMakerEndpoint):
     def _more_operating_statements(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
-    def _grant(
-        self, grantee: iam.IGrantable, actions: list[str], conditions: Mapping[str, Mapping[str, object]]
-    ) -> iam.Grant:
-        return iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=actions,
-            resource_arns=[self._endpoint_arn],
-            conditions=conditions or None,
-        )
-
-    def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]]:
+    def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]] | None:
         if target_models is None:
-            return {}
+            return None
         if isinstance(target_models, str) or not target_models:
-            raise InvalidValueError(
-                f"target_models: must be a list of at least one model, got {target_models!r}; "
-                "remove it to allow all of them"
-            )
+            fix = f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
+            raise InvalidValueError(f"target_models: must be a list of models, got {target_models!r}; {fix}")
         if self._serves_many is False:
             raise InvalidValueError(
                 f'target_models: only multi-model endpoints support it, got "{target_models[0]}"; remove it'

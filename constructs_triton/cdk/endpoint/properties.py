@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict, cast
 
@@ -27,7 +27,7 @@ from constructs_triton.cdk.options.variant_options import (
     check_variant_options,
 )
 from constructs_triton.cdk.repository.properties import CompressionType
-from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton_core.declared_values import Value, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -202,7 +202,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
         TypeError: there is no such property.
         InvalidValueError: a value is out of range, or two properties contradict each other.
     """
-    _check_serverless(given)
+    refuse_properties(given, "endpoints with models")
     check_properties(callee, given, EndpointOptions, others=others)
     check_variant_options(given)
     if given.get("variants") is not None and given.get("variant_name") is not None:
@@ -263,16 +263,6 @@ def _check_adoption(options: EndpointOptions) -> None:
             f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together with "
             f"adopt_existing, because CloudFormation waits an hour for the update, got {wait:g}; shorten "
             "wait_interval or termination_wait"
-        )
-
-
-def _check_serverless(given: Mapping[str, object]) -> None:
-    if given.get("serverless_config") is not None:
-        # AWS documentation: serverless inference, feature exclusions.
-        raise InvalidValueError(
-            "serverless_config: not supported, since serverless endpoints have no GPU, no multi-model mode, "
-            "no VPC and at most 6 GB of memory; use one small instance, or async_inference, which scales "
-            "to zero"
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aws_cdk import Resource, Stack
 from aws_cdk import aws_ec2 as ec2
@@ -19,6 +19,7 @@ from constructs_triton.cdk.endpoint.resource_arn import arn_of
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton.cdk.permissions.statements import Statement
+from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
         """
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn]
-        )
+        return self._grant(grantee, actions)
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow what ``constructs-triton status``, ``diagnose``, ``logs`` and ``models warm`` need.
@@ -71,6 +70,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         Args:
             grantee: Who gets the permission.
         """
+        check_has("grantee", grantee, *GRANTEE)
         is_imported = self.node.default_child is None
         statements = operating_statements(
             Stack.of(self), self._endpoint_name, self._endpoint_arn, is_imported=is_imported
@@ -78,6 +78,14 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         for statement in (*statements, *self._more_operating_statements()):
             grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
+
+    def _grant(
+        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, Any] | None = None
+    ) -> iam.Grant:
+        check_has("grantee", grantee, *GRANTEE)
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn], conditions=conditions
+        )
 
     def _more_operating_statements(self) -> Iterable[Statement]:
         """What the commands need on this type of endpoint only."""

@@ -23,6 +23,7 @@ from constructs_triton.cdk.monitoring.component_alarms import (
 from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
+from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 
@@ -72,9 +73,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeInferenceComponent"``.
         """
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=list(actions), resource_arns=[self._inference_component_arn]
-        )
+        return self._grant_on(grantee, actions, [self._inference_component_arn])
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component (``sagemaker:InvokeEndpoint``).
@@ -102,6 +101,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         Args:
             grantee: Who gets the permission.
         """
+        check_has("grantee", grantee, *GRANTEE)
         logs = component_log_statement(Stack.of(self), self._inference_component_name)
         grantee.grant_principal.add_to_principal_policy(logs.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeInferenceComponent")
@@ -188,11 +188,11 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             )
 
     def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:
-        return iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=actions,
-            resource_arns=[self._endpoint.endpoint_arn, self._inference_component_arn],
-        )
+        return self._grant_on(grantee, actions, [self._endpoint.endpoint_arn, self._inference_component_arn])
+
+    def _grant_on(self, grantee: iam.IGrantable, actions: Sequence[str], arns: list[str]) -> iam.Grant:
+        check_has("grantee", grantee, *GRANTEE)
+        return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=arns)
 
     def _metric_component_name(self) -> str:
         return self._inference_component_name

@@ -26,7 +26,6 @@ from constructs_triton.cdk.inference_component.created_component import (
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import CopyOptions, check_copies, check_given_copies
-from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.environment import check_limits
 from constructs_triton.cdk.options.serving_image import (
     ServingImage,
@@ -37,7 +36,7 @@ from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.limit_checks import seconds
-from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton.cdk.validation.properties import check_properties, refuse_properties, takes_properties
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
@@ -104,7 +103,7 @@ def checked_container_options(given: ContainerComponentOptions) -> ContainerComp
         TypeError: there is no such property.
         InvalidValueError: a value is out of range, or components do not support the property.
     """
-    refuse_of_component(given)
+    refuse_properties(given, "inference components")
     check_given_copies(given)
     check_properties("ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",))
     options = with_defaults(given, ContainerComponentOptions)

@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Required, cast
 from aws_cdk import Duration, Size
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
 from constructs_triton.cdk.options.host_options import (
     HostOptions,
     InstanceOptions,
@@ -19,7 +18,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.limit_checks import check_spelling, whole
-from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton_core.declared_values import DERIVED, Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -164,7 +163,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
         TypeError: there is no such property.
         InvalidValueError: a value is out of range, or components do not support the property.
     """
-    refuse_of_endpoint(given)
+    refuse_properties(given, "component endpoints")
     check_properties("TritonComponentEndpoint()", given, ComponentEndpointOptions)
     _check_routing(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)

@@ -10,14 +10,13 @@ from aws_cdk import RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
 
 from constructs_triton.cdk.endpoint.log_group import check_log_retention
-from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.instance_pool import INSTANCE_POOL_EXAMPLE, InstancePool
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton.cdk.validation.limit_checks import check_spelling
-from constructs_triton.cdk.validation.properties import check_properties
+from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -158,7 +157,7 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
         TypeError: there is no such property.
         InvalidValueError: a value is out of range, or components do not support the property.
     """
-    refuse_of_component(given)
+    refuse_properties(given, "inference components")
     check_given_copies(given)
     check_properties("TritonInferenceComponent()", given, InferenceComponentOptions, others=_OTHERS)
     options = with_defaults(given, InferenceComponentOptions)

@@ -16,6 +16,7 @@ from constructs_triton.cdk.options.rollback_alarms import note_alarm
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.unique_names import check_id
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.limit_checks import check_count, check_name
@@ -96,6 +97,7 @@ class AlarmSet(Construct):
         *,
         whose: str,
     ) -> None:
+        check_id(scope, id)
         super().__init__(scope, id)
         self._rules = rules
         self._prefix = prefix = alarm_name_prefix
@@ -129,10 +131,10 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
     Raises:
         InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too long.
     """
-    check_type("actions", actions, (Sequence, "[SnsAction(topic)]"))
+    check_type("actions", actions, (Sequence, "[aws_cloudwatch_actions.SnsAction(topic)]"))
     check_count("actions", actions, _ACTIONS)
     for action in actions:
-        check_has("actions", action, "bind", "SnsAction(topic)")
+        check_has("actions", action, "bind", "aws_cloudwatch_actions.SnsAction(topic)")
     if alarm_name_prefix is not None:
         check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
 

@@ -54,6 +54,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     Raises:
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
     """
+    check_alarm(alarm)
     metric = _metrics_of.get(alarm)
     if metric is not None and not is_token(repr(metric)):  # it refers to no resource
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
@@ -84,6 +85,22 @@ def _may_depend_on(
     return is_elsewhere or f'"{here.resolve(endpoint.logical_id)}"' in metrics
 
 
+def check_alarm(alarm: cloudwatch.IAlarm) -> None:
+    """Check that a value is one alarm, and neither a list nor the alarms of an endpoint.
+
+    Raises:
+        InvalidValueError: not an alarm.
+    """
+    is_several = isinstance(alarm, Sequence) and not isinstance(alarm, str)
+    if is_several or hasattr(alarm, "rollback_alarms"):
+        fix = "write * before it, as in" if is_several else "write"
+        raise InvalidValueError(
+            f"alarms: must be single alarms, got a {type(alarm).__name__}; {fix} "
+            "add_rollback_alarms(*alarms.rollback_alarms)"
+        )
+    check_has("alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")')
+
+
 def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     """Return the name of an alarm of an inference component, without a reference to the alarm.
 
@@ -92,7 +109,7 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     Raises:
         InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
     """
-    check_has("alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")')
+    check_alarm(alarm)
     resource = alarm.node.default_child
     if not isinstance(resource, _RESOURCES):
         return alarm.alarm_name

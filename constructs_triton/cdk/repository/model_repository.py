@@ -30,6 +30,7 @@ from constructs_triton.cdk.repository.properties import (
     check_source,
 )
 from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.unique_names import check_id
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
@@ -110,6 +111,7 @@ class TritonModelRepository(Construct):
         versioned: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
+        check_id(scope, id)
         check_source(source)
         check_type("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         prefix_options = PrefixOptions(

@@ -70,7 +70,7 @@ class ModelSource(ABC):
                 in it the parameter ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
                 ``triton-models.toml``.
         """
-        return _Directory(Path(fspath(path)), python_environments)
+        return _Directory(_local_path(path), python_environments)
 
     @classmethod
     def from_model_file(
@@ -96,7 +96,7 @@ class ModelSource(ABC):
             **fields: Other fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or ``input``
                 and ``output`` if the file does not say them.
         """
-        return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
+        return _ModelFile(_local_path(path), name, max_batch_size, with_warmup, fields)
 
     @classmethod
     def from_compiled(
@@ -121,7 +121,7 @@ class ModelSource(ABC):
         types = [instance_type] if isinstance(instance_type, InstanceType) else list(instance_type)
         from constructs_triton.cdk.repository.several_gpus import compiled_repositories
 
-        repositories = compiled_repositories(Path(fspath(path)), types)
+        repositories = compiled_repositories(_local_path(path), types)
         if len(repositories) == 1:
             return _Directory(next(iter(repositories.values())), None)
         return _Compiled(repositories)
@@ -148,7 +148,7 @@ class ModelSource(ABC):
         Args:
             path: Path of the archive.
         """
-        return _Archive(Path(fspath(path)))
+        return _Archive(_local_path(path))
 
     @classmethod
     def from_bucket(cls, bucket: s3.IBucket, key: str) -> ModelSource:
@@ -165,6 +165,8 @@ class ModelSource(ABC):
         """
         check_has("bucket", bucket, *BUCKET)
         check_type("key", key, (str, '"archives/resnet-v3.tar.gz"'))
+        if url := re.fullmatch("s3://[^/]+/(.+)", key):
+            raise InvalidValueError(f'key: must not contain the bucket, got "{key}"; write "{url[1]}"')
         if not is_token(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
                 f'key: must end with ".tar.gz" and not begin with "/", got "{key}"; pack the models with '
@@ -250,6 +252,15 @@ def stored_models(source: ModelSource) -> StoredModels | None:
     """Return the archive or the files in S3 of a source; ``None`` for another source."""
     models = source.models if isinstance(source, _Stored) else None
     return models if isinstance(models, StoredModels) and not isinstance(models, ArchivePrefix) else None
+
+
+def _local_path(path: str | PathLike[str]) -> Path:
+    """Return a path, which is not the URL of an object in S3."""
+    if fspath(path).startswith("s3://"):
+        raise InvalidValueError(
+            f'path: must not be in S3, got "{path}"; use from_bucket for a .tar.gz, or from_s3_prefix'
+        )
+    return Path(fspath(path))
 
 
 @dataclass(frozen=True, slots=True)

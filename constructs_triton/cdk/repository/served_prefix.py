@@ -22,6 +22,7 @@ from constructs_triton.cdk.repository.target_model import (
     check_target_model,
     refuse_collisions,
 )
+from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -217,12 +218,9 @@ class ServedPrefix:
         arns: list[str],
         conditions: Mapping[str, Mapping[str, object]] | None = None,
     ) -> iam.Grant:
+        check_has("grantee", grantee, *GRANTEE)
         return iam.Grant.add_to_principal_or_resource(
-            grantee=grantee,
-            actions=actions,
-            resource_arns=arns,
-            resource=self.bucket,
-            conditions=conditions,
+            grantee=grantee, actions=actions, resource_arns=arns, resource=self.bucket, conditions=conditions
         )
 
 

@@ -64,7 +64,7 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
             f'grant {quoted(ensembles)}, or set also_served=["{step}"]'
         )
     listed = f'its models are {some_of(known)}; grant one of them, or use a pattern with "*"'
-    fix = did_you_mean(name, [*known, *known.values()], listed)
+    fix = did_you_mean(name.removesuffix(".tar.gz"), known, listed)  # an archive's name has a digest
     raise InvalidValueError(
         f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}'
     )

@@ -16,10 +16,12 @@ from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import Value, check_values, declared_values, signature_with
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts import facts_of
 from constructs_triton_core.facts.limits import TextLimit
 from constructs_triton_core.tokens import is_token
 
 ClassT = TypeVar("ClassT", bound=type)
+_load = facts_of(__package__)
 _LINE_LENGTH = 100
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
@@ -52,6 +54,15 @@ def check_properties(
         InvalidValueError: a value has the wrong type or is outside its limit, or a required one is missing.
     """
     check_values(callee, given, options, others=others, check=partial(_check, owner))
+
+
+def refuse_properties(given: Mapping[str, object], what: str) -> None:
+    """Raise for a property that ``refused_properties.json`` has below ``what``, such as CloudFormation's."""
+    for name, refused in _load("refused_properties")[what].items():
+        if given.get(name) is not None:
+            raise InvalidValueError(
+                f"{name}: not supported on {what}, because {refused['reason']}; {refused['instead']}"
+            )
 
 
 def _check(owner: str, value: Value, given: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from constructs_triton_core.errors import InvalidValueError
@@ -10,8 +9,6 @@ from constructs_triton_core.errors import InvalidValueError
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
 
-_STRING = re.compile(r'"[^"]*"')
-_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _TYPE_NAMES: dict[type, str] = {Sequence: "list", Mapping: "mapping"}
 
 
@@ -21,28 +18,11 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
     allowed = types if isinstance(types, tuple) else (types,)
     if value is None or any(_is_instance(value, each) for each in allowed):
         return
+    from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message
+
     names = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in allowed)
-    fix = with_value(example, value)
+    fix = fix_of(example, value, allowed[0])
     raise InvalidValueError(f"{property}: must be of type {names}, got {shown(value)}; write {fix}")
-
-
-def with_value(example: str, value: object) -> str:
-    """Return an example with the user's string or number in place of its last one.
-
-    ``Duration.seconds(600)`` and ``90`` are ``Duration.seconds(90)``: a number has the unit of the example,
-    which is that of the API.
-    """
-    if isinstance(value, str):
-        written = f'"{value}"'
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        written = repr(value)
-    else:
-        return example
-    literals = list((_STRING if isinstance(value, str) else _NUMBER).finditer(example))
-    if not literals or "(" not in example:
-        return example
-    start, end = literals[-1].span()
-    return f"{example[:start]}{written}{example[end:]}"
 
 
 def shown(value: object) -> str:
@@ -64,6 +44,7 @@ def _is_instance(value: object, cls: type) -> bool:
 
 BUCKET = ("bucket_name", 's3.Bucket.from_bucket_name(self, "Bucket", "...")')
 KEY = ("key_arn", 'kms.Key.from_key_arn(self, "Key", "...")')
+GRANTEE = ("grant_principal", 'iam.Role.from_role_arn(self, "Caller", "...")')
 """An attribute that identifies the interface, and an example: arguments of :func:`check_has`."""
 
 
@@ -73,7 +54,7 @@ def check_has(property: str, value: object, attribute: str, example: str) -> Non
     The interfaces have no common Python class, so ``isinstance`` cannot check them.
     """
     if value is not None and not hasattr(value, attribute):
-        raise InvalidValueError(
-            f"{property}: must be an object with {attribute}, got {shown(value)}; "
-            f"write {with_value(example, value)}"
-        )
+        from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message
+
+        what, fix = f"an object with {attribute}", fix_of(example, value)
+        raise InvalidValueError(f"{property}: must be {what}, got {shown(value)}; write {fix}")

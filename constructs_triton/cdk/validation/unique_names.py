@@ -15,6 +15,12 @@ _Key = tuple[str, str, str]
 _named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary()
 
 
+def check_id(scope: Construct, id: str) -> None:
+    """Check that the id is free. The CDK's own error is a trace of JavaScript without advice."""
+    if scope.node.try_find_child(id) is not None:
+        raise InvalidValueError(f'{scope.node.path}: already has a construct "{id}"; choose another id')
+
+
 def check_unique_name(scope: Construct, id: str, name_property: str, name: str | None) -> None:
     """Check that no other construct of the app has the name in the same account and Region.
 
@@ -22,6 +28,7 @@ def check_unique_name(scope: Construct, id: str, name_property: str, name: str |
     case-sensitive. Stacks without an account and Region may be deployed to different ones, so names are
     compared within such a stack only.
     """
+    check_id(scope, id)
     if name is None or is_token(name):
         return
     node = scope.node

@@ -271,7 +271,7 @@ def test_target_models_need_a_multi_model_endpoint(stack: cdk.Stack, path: Path)
     many = add_many(stack, path)
     empty: list[str] = []
     for given in (empty, "other"):
-        with pytest.raises(InvalidValueError, match="a list of at least one model"):
+        with pytest.raises(InvalidValueError, match="must be a list of models"):
             many.grant_invoke(caller, target_models=given)
 
 

@@ -193,7 +193,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"instance_type": None, "variants": OWN[:1], "shadow_variant": GREEN},
         '^variant "green" instance_type: is required',
     ),
-    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "since serverless endpoints have no GPU"),
+    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "because serverless endpoints have no GPU"),
     ("routing", {"routing_strategy": "KV_AWARE"}, "containers for language models"),
     ("routing word", {"routing_strategy": "RANDON"}, 'did you mean "RANDOM"'),
     ("provision", {"variant_instance_provision_timeout": cdk.Duration.minutes(4)}, "from 300 to 3600"),

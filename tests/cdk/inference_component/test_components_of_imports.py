@@ -162,5 +162,5 @@ def test_lists_of_one_are_written_as_lists(stack: cdk.Stack, tmp_path: Path) -> 
     component: Any = add_component(add_endpoint(stack), tmp_path)
     with pytest.raises(InvalidValueError, match=r"components: must be of type list, .*write \[TritonInfer"):
         TritonComponentDashboard(stack, "Dashboard", components=component)
-    with pytest.raises(InvalidValueError, match=r"actions: must be of type list, .*write \[SnsAction"):
+    with pytest.raises(InvalidValueError, match=r"actions: must be of type list, .*write \[aws_cloud"):
         component.add_alarms(actions=object())

@@ -34,6 +34,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"variants": ["Green"]}, r'^variants: must be of type TritonVariant, got "Green"'),
     ({"environment": ["A=b"]}, "must be of type TritonEnvironment or mapping"),
     ({"initial_instance_count": "2"}, 'must be a number, got "2"; write it without quotes'),
+    ({"vpc_config": {"subnets": ["s"]}}, r"^vpc_config: .*; set vpc=ec2\.Vpc\.from_lookup\("),
+    ({"kms_key_id": "k"}, r"^kms_key_id: .*; set encryption_key=kms\.Key\.from_key_arn\("),
     ({"endpoint_name": 3}, 'endpoint_name: must be a string, got 3; write "3"'),
 ]
 

@@ -19,13 +19,13 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 
 import constructs_triton as library
-from constructs_triton.cdk.validation.property_types import with_value
+from constructs_triton.cdk.validation.written_values import with_value
 from constructs_triton_core.declared_values import declared_values
 from constructs_triton_tools import planning
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
 FOLDER = Path(library.__file__).parent / "cdk"
-NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
+NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint, "aws_cloudwatch_actions": actions}
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -93,7 +93,28 @@ def test_examples_are_found() -> None:
     [
         ('InstanceType.of("ml.g5.xlarge")', "ml.c6i.large", 'InstanceType.of("ml.c6i.large")'),
         ("Duration.seconds(600)", 90, "Duration.seconds(90)"),
-        ("Duration.millis(300)", 0.5, "Duration.millis(0.5)"),
+        ("Duration.millis(300)", 0.5, "Duration.millis(500)"),
+        ("Duration.millis(300)", 90, "Duration.millis(90)"),
+        (
+            'kms.Key.from_key_arn(self, "Key", "...")',
+            "alias/models",
+            'kms.Key.from_lookup(self, "Key", alias_name="alias/models")',
+        ),
+        (
+            'kms.Key.from_key_arn(self, "Key", "...")',
+            "0a1b",
+            'kms.Key.from_key_arn(self, "Key", "arn:aws:kms:REGION:ACCOUNT:key/0a1b")',
+        ),
+        (
+            "ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS)",
+            ["subnet-1"],
+            "ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids(['subnet-1'])])",
+        ),
+        (
+            's3.Bucket.from_bucket_name(self, "Bucket", "...")',
+            "s3://b/out/",
+            's3.Bucket.from_bucket_name(self, "Bucket", "b"), and set its prefix or key to "out/"',
+        ),
         ('kms.Key.from_key_arn(self, "Key", "...")', "arn:k", 'kms.Key.from_key_arn(self, "Key", "arn:k")'),
         ('InferenceAmi.of("...")', "al2", 'InferenceAmi.of("al2")'),
         ("Deployment.blue_green_canary()", "canary", "Deployment.blue_green_canary()"),

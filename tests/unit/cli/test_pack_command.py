@@ -53,6 +53,17 @@ def test_archives_and_their_models(
     assert {path.name for path in out.iterdir()} == {f"{name}.tar.gz" for name in expected}
 
 
+def test_archive_in_place_of_the_folder_is_an_error(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``-o model.tar.gz`` is an error that shows the folder, and creates no folder of that name."""
+    out = repository.parent / "model.tar.gz"
+    assert main(["pack", str(repository), "-o", str(out)]) == 2
+    assert f'--output: must be a folder, got "{out}"; pass -o {out.parent},' in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["pack", str(repository), "-o", str(out.parent)]) == 0
+
+
 def test_lines_name_digest_and_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without ``--json`` each archive is one line, which is not one that `sha256sum -c` reads."""
     assert main(["pack", str(repository), "-o", str(repository.parent), "--model", "other"]) == 0

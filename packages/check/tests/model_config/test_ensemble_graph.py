@@ -136,7 +136,8 @@ def test_step_without_configuration_has_no_tensors(tmp_path: Path) -> None:
         "b/1/model.py": "class TritonPythonModel:\n    def execute(self, requests): ...\n",
     }
     report = ModelRepository.from_directory(write({**files, "a/1": None}, tmp_path)).check()
-    found = [finding.message for finding in report.findings if finding.code == "ensemble-unknown-tensor"]
-    assert len(found) == 2
+    unknown = [finding for finding in report.findings if finding.code == "ensemble-unknown-tensor"]
+    found = [finding.message for finding in unknown]
+    assert [finding.hint for finding in unknown] == ["add it to the model"] * 2
     assert 'step 1 ("b") input_map: ensemble tensor "IN" is mapped to non-existing input "X"' in found
     assert report.verdict == "rejected"

@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="the model repository")
     parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder for the archives; created if it does not exist",
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the archives; may be new"
     )
     parser.add_argument(
         "--model",
@@ -66,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Pack, and print the archives."""
+    if arguments.output.name.endswith((".gz", ".tgz")):
+        raise InvalidValueError(
+            f'--output: must be a folder, got "{arguments.output}"; pass -o {arguments.output.parent}, to '
+            "which each model is written as MODEL.tar.gz"
+        )
     repository = model_repository.ModelRepository.from_directory(
         arguments.path, calls=called_models(arguments)
     )

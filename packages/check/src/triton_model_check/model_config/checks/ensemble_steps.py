@@ -108,16 +108,16 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
             names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
-            for key in sorted(given):
-                if key not in names:
-                    mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
-                    message = f"{step.title} {field}_map: {mapped}"
-                    hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
-                    known = (*model.graph.inputs, *model.graph.outputs, *model.graph.tensors)
-                    if key in known and given[key] in names and given[key] not in given:
-                        hint = f'swap the two: key: "{given[key]}" value: "{key}"'
-                    place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
-                    yield Problem(message, place, hint, fix=fix)
+            listed = f"write one of the model's {field}s: {quoted(names)}" if names else "add it to the model"
+            known = (*model.graph.inputs, *model.graph.outputs, *model.graph.tensors)
+            for key in sorted(set(given) - names.keys()):
+                mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
+                message = f"{step.title} {field}_map: {mapped}"
+                hint = did_you_mean(key, names, listed)
+                if key in known and given[key] in names and given[key] not in given:
+                    hint = f'swap the two: key: "{given[key]}" value: "{key}"'
+                place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
+                yield Problem(message, place, hint, fix=fix)
 
 
 @ensemble_rule(

@@ -181,8 +181,10 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.completes_tensors:
         return
     if config is None or not (config.input or config.output):
-        message = "the model has no inputs and no outputs"
-        yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")
+        misplaced = [each for each in model.versions_to_load if "config.pbtxt" in model.folder.list(each)]
+        hint = f"move {misplaced[0]}/config.pbtxt to the model's folder" if misplaced else None
+        missing = "" if config is not None else ": there is no config.pbtxt"
+        yield Problem(f"the model has no inputs and no outputs{missing}", hint=hint)
 
 
 @_warning("python-tensor-name", source='triton python_backend README, "Using NumPy Arrays"')

@@ -1,0 +1,66 @@
+"""What to write in place of a value of the wrong type. Only messages load it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+
+from aws_cdk import aws_ec2 as ec2
+
+from constructs_triton_core.tokens import is_token
+
+_STRING = re.compile(r'"[^"]*"')
+_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
+_KEY, _ROLE, _BUCKET = "kms.Key.from_key_arn", "iam.Role.from_role_arn", "s3.Bucket.from_bucket_name"
+# What a string means in place of an object: the call of the example, a pattern, and what to write.
+_MEANINGS = (
+    (_KEY, r"(alias/.+)", r'kms.Key.from_lookup(self, "Key", alias_name="\1")'),
+    (_KEY, r"(?!arn:)(.+)", rf'{_KEY}(self, "Key", "arn:aws:kms:REGION:ACCOUNT:key/\1")'),
+    (_ROLE, r"(?!arn:)(?:.*/)?(.+)", r'iam.Role.from_role_name(self, "Role", "\1")'),
+    (_BUCKET, r"(arn:.+)", r's3.Bucket.from_bucket_arn(self, "Bucket", "\1")'),
+    (_BUCKET, r"s3://([^/]+)/?", rf'{_BUCKET}(self, "Bucket", "\1")'),
+    (_BUCKET, r"s3://([^/]+)/(.+)", rf'{_BUCKET}(self, "Bucket", "\1"), and set its prefix or key to "\2"'),
+    ("TritonImage.dlc", r"nvcr\.io/.*:(\d\d\.\d\d)\b.*", r'TritonImage.dlc("\1")'),
+    ("TritonImage.dlc", r"([\w-]+\.[\w.-]+/.+)", r'TritonImage.from_registry("\1")'),
+)
+
+
+def fix_of(example: str, value: object, cls: type = object) -> str:
+    """Return what to write in place of a value that is not of the type ``cls``.
+
+    A mapping is the call that it means: the CDK and CloudFormation write the options of a variant in one.
+    """
+    if isinstance(value, Mapping) and value and cls.__module__.startswith("constructs_triton"):
+        given = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): each for name, each in value.items()}
+        if given.keys() <= inspect.signature(cls).parameters.keys():
+            return f"{cls.__name__}({', '.join(f'{name}={each!r}' for name, each in given.items())})"
+    if isinstance(value, ec2.InstanceType):
+        fix = with_value(example, f"ml.{value.to_string()}")
+        return f"{fix}, with InstanceType of constructs_triton, not of aws_ec2"
+    return with_value(example, value)
+
+
+def with_value(example: str, value: object) -> str:
+    """Return an example with the user's string or number in place of its last one.
+
+    ``Duration.seconds(600)`` and ``90`` are ``Duration.seconds(90)``: a number has the unit of the example,
+    which is that of the API. A string may be the name of a role, the alias of a key or the URL of a
+    bucket, each of which has its own call.
+    """
+    if "SubnetSelection(" in example and isinstance(value, list):
+        return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({value})])"
+    if isinstance(value, str) and not is_token(value):
+        for call, pattern, meaning in _MEANINGS:
+            if call in example and (match := re.fullmatch(pattern, value)):
+                return match.expand(meaning)
+        written = f'"{value}"'
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        written = repr(round(value * 1000) if 0 < value < 1 and "millis(" in example else value)  # seconds
+    else:
+        return example
+    literals = list((_STRING if isinstance(value, str) else _NUMBER).finditer(example))
+    if not literals or "(" not in example:
+        return example
+    start, end = literals[-1].span()
+    return f"{example[:start]}{written}{example[end:]}"
