@@ -182,12 +182,12 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
 
 
 def test_site_has_no_page_of_maintainers(tmp_path: Path) -> None:
-    """Links to ``dev/project/`` are text on the site, and lead to files in a checkout."""
+    """A link to what is read in the repository is text on the site, and leads to a file in a checkout."""
     collect(tmp_path / "docs")
-    contributing = (tmp_path / "docs" / "project" / "CONTRIBUTING.md").read_text()
-    assert "dev/project/maintaining.md" in CONTRIBUTING
-    assert "](" not in contributing.rpartition("Maintaining has releases")[2]
-    assert not (tmp_path / "docs" / "source" / "dev" / "project").exists()
+    page = "checker/agreement.md"
+    assert "[The ledger](../../packages/check/tests/" in (DOCS / page).read_text()
+    assert "The ledger in the repository" in (tmp_path / "docs" / page).read_text()
+    assert not (tmp_path / "docs" / "source" / "packages").exists()
 
 
 def test_start_page_lists_every_guide() -> None:

@@ -109,15 +109,14 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
             names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
             listed = f"write one of the model's {field}s: {quoted(names)}" if names else "add it to the model"
-            known = (*model.graph.inputs, *model.graph.outputs, *model.graph.tensors)
             for key in sorted(set(given) - names.keys()):
                 mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
-                message = f"{step.title} {field}_map: {mapped}"
-                hint = did_you_mean(key, names, listed)
-                if key in known and given[key] in names and given[key] not in given:
-                    hint = f'swap the two: key: "{given[key]}" value: "{key}"'
+                known = {*model.graph.inputs, *model.graph.outputs, *model.graph.tensors}
+                is_swapped = key in known and given[key] in names.keys() - given.keys()
+                swap = f'swap the two: key: "{given[key]}" value: "{key}"'
+                hint = swap if is_swapped else did_you_mean(key, names, listed)
                 place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
-                yield Problem(message, place, hint, fix=fix)
+                yield Problem(f"{step.title} {field}_map: {mapped}", place, hint, fix=fix)
 
 
 @ensemble_rule(
