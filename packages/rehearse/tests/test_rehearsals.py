@@ -53,6 +53,31 @@ def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
     assert found.errors == []
 
 
+def test_only_the_endpoint_of_the_step_reverts(tmp_path: Path) -> None:
+    """If SageMaker reverts one update, another endpoint of the stack serves the new version.
+
+    A check of the other endpoint therefore does not notice it.
+    """
+
+    def two(archive: str) -> Resources:
+        digits = endpoint(archive=archive)
+        letters = copy.deepcopy(digits["Endpoint"])
+        del letters["Properties"]["EndpointName"]
+        return {**digits, "Letters": letters}
+
+    found = rehearsal(tmp_path, two("one.tar.gz"), two("two.tar.gz"), failures="each")
+    reverted = [each for each in found.failures if each.event == "reverts"]
+    assert {each.logical_id: sorted(each.serving.items()) for each in reverted} == {
+        "Endpoint": [
+            (next(name for name in reverted[0].serving if name != "digits"), "v2"),
+            ("digits", "v1"),
+        ],
+        "Letters": [(next(name for name in reverted[1].serving if name != "digits"), "v1"), ("digits", "v2")],
+    }
+    unnoticed = {each.path for each in found.problems if each.code == "rehearse-revert-unnoticed"}
+    assert unnoticed == {"Endpoint", "Letters"}
+
+
 def test_interrupted_rehearsal_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C no process is left, and the next rehearsal reads its own answer."""
 

@@ -144,6 +144,21 @@ def test_update_that_sagemaker_does_not_keep(
     assert ["is in use by endpoint" in reason for reason in refused] == [True] * in_use
 
 
+def test_endpoint_has_the_deployment_of_its_last_update(aws: SimulatedAccount) -> None:
+    """``DescribeEndpoint`` returns how the last deployment shifted the traffic, as an app asked for."""
+    stack, found = None, []
+    for archive, kind in ((OLD, "ALL_AT_ONCE"), (NEW, "CANARY")):
+        routing = {"Type": kind, "WaitIntervalInSeconds": 60}
+        deployment = {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
+        resources = reading(archive, "*")
+        resources["Endpoint"]["Properties"]["DeploymentConfig"] = deployment
+        stack = deploy(aws, resources, *([stack.name] if stack else []))
+        name = stack.resources["Endpoint"].physical.attributes["EndpointName"]
+        described = aws.client("sagemaker").describe_endpoint(EndpointName=name)
+        found.append((deployment, described["LastDeploymentConfig"]))
+    assert [wanted == given for wanted, given in found] == [True, True]
+
+
 def endpoint_config(aws: SimulatedAccount, stack: Stack) -> str:
     """The configuration that the stack's endpoint runs."""
     name = stack.resources["Endpoint"].physical.attributes["EndpointName"]

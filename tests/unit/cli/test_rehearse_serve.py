@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 import boto3
 import numpy as np
 import pytest
+from botocore.exceptions import ClientError
 
 from cdk_rehearse.cli.serve import _shell_lines
+from cdk_rehearse.services.service_api import client
 from constructs_triton.cli import main
 from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import InvocationError
@@ -52,6 +54,23 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytes
     assert (process.returncode, notes) == (130, "not simulated: AWS::SQS::Queue Shop/Jobs\n")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(urlsplit(variables["AWS_ENDPOINT_URL"]).port or 0)))
+
+
+@pytest.mark.e2e
+def test_served_account_is_in_the_region_of_the_option() -> None:
+    """``--region`` moves the account; a stack of another Region is refused with the option that it needs."""
+    command = [*COMMAND, "--region", "eu-west-1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        variables = json.loads(process.stdout.readline())
+        url, refused = variables["AWS_ENDPOINT_URL"], ""
+        try:
+            client("cloudformation", url, "us-west-2").describe_stacks()
+        except ClientError as error:
+            refused = str(error)
+        process.terminate()
+    assert variables["AWS_REGION"] == "eu-west-1"
+    assert "only in eu-west-1; run `rehearse --serve --region us-west-2` for those of us-west-2" in refused
 
 
 @pytest.mark.e2e

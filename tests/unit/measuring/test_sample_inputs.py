@@ -66,6 +66,18 @@ def test_choice_of_the_model(tmp_path: Path) -> None:
         sample_inputs(tmp_path, "c", [], {}, is_random=False)
 
 
+def test_folder_of_repositories(tmp_path: Path) -> None:
+    """The message names the repositories that a folder contains in place of models."""
+    write_model(tmp_path / "tenants", "a", declare("x"))
+    write_model(tmp_path / "single", "b", declare("x"))
+    with pytest.raises(InvalidValueError, match=r'no model; set it .*, such as ".*single" and ".*tenants"'):
+        sample_inputs(tmp_path, None, [], {}, is_random=False)
+    with pytest.raises(
+        InvalidValueError, match=r"tenants.a contains no model; set it to a folder of models$"
+    ):
+        sample_inputs(tmp_path / "tenants" / "a", None, [], {}, is_random=False)
+
+
 def test_unknown_inputs(tmp_path: Path) -> None:
     """A configuration without inputs does not say what to send."""
     write_model(tmp_path, "net", "")

@@ -126,7 +126,7 @@ class SimulatedAccount:
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
             *role_policies.patches(),
-            *observations.patches(self.stacks),
+            *observations.patches(self.stacks, self.fleets.deployments),
         ]
 
     @property

@@ -29,6 +29,7 @@ class Behaviour:
             update of an endpoint, for example to replace a host.
         endpoint_update: Whether an update of an endpoint succeeds, fails with an error, or reverts: the
             endpoint is in service again with its old configuration, without an error.
+        updated_endpoints: Names of the endpoints that ``endpoint_update`` is about. Default: all.
         component_update_resets_copies: Whether CloudFormation sends the template's number of copies with each
             update of an inference component.
         looks_up_alarms_at_create: Whether ``CreateEndpoint`` refuses rollback alarms that do not exist, as
@@ -56,6 +57,7 @@ class Behaviour:
     propagation: int = 0
     launches_old_fleet: bool = False
     endpoint_update: Literal["succeeds", "fails", "reverts"] = "succeeds"
+    updated_endpoints: Collection[str] = ()
     component_update_resets_copies: bool = False
     looks_up_alarms_at_create: bool = False
     tags_assets: bool = False

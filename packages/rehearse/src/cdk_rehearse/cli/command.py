@@ -61,8 +61,8 @@ def add_arguments(
     parser.add_argument(
         "--serve",
         action="store_true",
-        help="rehearse nothing; run the simulated account until Ctrl-C, and print the environment variables "
-        "that connect `cdk`, `aws` and boto3 to it",
+        help="rehearse nothing; run the simulated account until Ctrl-C, in one Region (default: us-east-1), "
+        "and print the environment variables that connect `cdk`, `aws` and boto3 to it",
     )
     parser.add_argument(
         "--acknowledge",
@@ -112,8 +112,10 @@ def run(arguments: argparse.Namespace) -> int:
     from cdk_rehearse import rehearse
 
     if arguments.serve:
-        _expect_nothing_to_rehearse(arguments)
-        serve(as_json=arguments.json)
+        given = (arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet)
+        if any((*given, arguments.parameters, arguments.meanwhile)):
+            raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
+        serve(as_json=arguments.json, region=arguments.region)
     old, new = _versions(arguments)
     with show_work("deploying to a simulated account"):
         found = rehearse(
@@ -132,12 +134,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_lines(*report_lines(found))
     return EXIT_WRONG if found.errors else EXIT_SUCCESS
-
-
-def _expect_nothing_to_rehearse(arguments: argparse.Namespace) -> None:
-    given = (arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet, arguments.parameters)
-    if any((*given, arguments.meanwhile)):
-        raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
 
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:

@@ -15,18 +15,18 @@ _POLL_SECONDS = 0.5
 _MODELS = "The account runs no models. To call a deployed endpoint, run `{}`."
 
 
-def serve(*, as_json: bool) -> NoReturn:
+def serve(*, as_json: bool, region: str | None) -> NoReturn:
     """Run an account on loopback, and print the environment variables that connect to it.
 
     Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0.
     """
-    from cdk_rehearse import SimulatedAccount
+    from cdk_rehearse.account import REGION, SimulatedAccount
 
     # A shell that starts a program in the background lets it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
-    with SimulatedAccount() as account:
+    with SimulatedAccount(region=region or REGION) as account:
         local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
         fix = f"run `{local_up}`, and call the address that it prints"
         account.runtime.refusal = f"the simulated account runs no models; {fix}"
@@ -35,8 +35,8 @@ def serve(*, as_json: bool) -> NoReturn:
         else:
             print_lines(*_shell_lines(account.variables()))
             print_note(
-                "A simulated AWS account is running. Paste these lines into another terminal, then run "
-                "`npx cdk bootstrap` and `npx cdk deploy`.",
+                f"A simulated AWS account is running, in {account.api.region} only. Paste these lines into "
+                "another terminal, then run `npx cdk bootstrap` and `npx cdk deploy`.",
                 *([_MODELS.format(local_up)] if find_spec("constructs_triton") else []),
                 "Everything in the account is lost when you press Ctrl-C.",
             )
@@ -60,7 +60,6 @@ def _shell_lines(variables: Mapping[str, str]) -> list[str]:
 def _report(not_simulated: Mapping[str, list[str]], noted: set[str]) -> None:
     """Name what a deployment has used and the account does not simulate, once each."""
     for what, names in not_simulated.items():
-        new = [name for name in names if f"{what} {name}" not in noted]
-        if new:
+        if new := [name for name in names if f"{what} {name}" not in noted]:
             print_note(f"not simulated: {what} {', '.join(new)}")
             noted.update(f"{what} {name}" for name in new)

@@ -100,7 +100,8 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
         fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
         with refusing():
             expect_instances(fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet))
-    outcome = fleets.api.behaviour.endpoint_update
+    behaviour = fleets.api.behaviour
+    outcome = behaviour.endpoint_update if name in (behaviour.updated_endpoints or (name,)) else "succeeds"
     if is_change and outcome == "fails":
         raise ValidationError(message=f"Update of endpoint {name} was rolled back")
     if outcome == "succeeds":

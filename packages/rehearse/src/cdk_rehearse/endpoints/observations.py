@@ -1,4 +1,4 @@
-"""What SageMaker answers of endpoints beyond moto: their instance pools, queue and tags of CloudFormation.
+"""What SageMaker answers of endpoints beyond moto: instance pools, queue, deployment, tags of CloudFormation.
 
 CloudFormation tags what it creates (CloudFormation user guide: resource tags).
 """
@@ -6,7 +6,7 @@ CloudFormation tags what it creates (CloudFormation user guide: resource tags).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,10 +19,10 @@ from ..stacks.stack import Stacks
 from .instance_pools import variants_with_pools
 
 
-def patches(stacks: Stacks) -> list[Any]:
+def patches(stacks: Stacks, deployments: Mapping[str, Any]) -> list[Any]:
     """All patches."""
     return [
-        wrapped(SageMakerResponse, "describe_endpoint", _describe),
+        wrapped(SageMakerResponse, "describe_endpoint", partial(_describe, deployments)),
         wrapped(SageMakerResponse, "list_tags", partial(_list_tags, stacks)),
         replaced(ApplicationAutoScalingResponse, "describe_scaling_activities", _no_activities, is_new=True),
     ]
@@ -44,13 +44,15 @@ def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
     return []
 
 
-def _describe(original: Callable[[Any], Any], response: Any) -> ActionResult:
+def _describe(deployments: Mapping[str, Any], original: Callable[[Any], Any], response: Any) -> ActionResult:
     answer = original(response).result
     config = response.sagemaker_backend.endpoint_configs.get(answer["EndpointConfigName"])
     added: dict[str, Any] = {"ProductionVariants": variants_with_pools(config, answer)}
     # Only an asynchronous endpoint has this member, which moto leaves out.
     if config is not None and config.async_inference_config:
         added["AsyncInferenceConfig"] = config.async_inference_config
+    if deployment := deployments.get(answer["EndpointName"]):
+        added["LastDeploymentConfig"] = deployment
     return ActionResult({**dict(answer), **added})
 
 

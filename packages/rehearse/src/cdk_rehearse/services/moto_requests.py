@@ -85,7 +85,7 @@ def _answer_as_aws(
     is_head = environ["REQUEST_METHOD"] == "HEAD"
     if status[:3] == "404" and not is_head and _is_page(headers):  # no path of the service fits
         request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
-        message = f"The simulated account does not have {request} of {service_of(environ)}"
+        message = f"The simulated account does not have {request} of {scope_of(environ)[1]}"
         return refuse(environ, start_response, _MISSING, "NotImplemented", message)
     start_response(*begun)
     return answer
@@ -95,17 +95,17 @@ def _is_page(headers: Iterable[tuple[str, str]]) -> bool:
     return any(name.lower() == "content-type" and value.startswith("text/html") for name, value in headers)
 
 
-def service_of(environ: Mapping[str, Any]) -> str:
-    """Return the service in the credential scope of a signed request."""
+def scope_of(environ: Mapping[str, Any]) -> tuple[str, str]:
+    """Return Region and service of the credential scope of a signed request."""
     scope = environ.get("HTTP_AUTHORIZATION", "").partition(",")[0].split("/")
-    return scope[-2] if len(scope) == 5 else "this service"
+    return (scope[-3], scope[-2]) if len(scope) == 5 else ("", "this service")
 
 
 def refuse(
     environ: Mapping[str, Any], start_response: Any, status: str, code: str, message: str
 ) -> list[bytes]:
     """Answer an error in XML to the services whose protocol is XML, and in JSON to the others."""
-    if environ.get("CONTENT_TYPE", "").startswith(_FORM) or service_of(environ) in _XML_SERVICES:
+    if environ.get("CONTENT_TYPE", "").startswith(_FORM) or scope_of(environ)[1] in _XML_SERVICES:
         kind = "text/xml"
         error = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
         body = f"<ErrorResponse>{error}<RequestId>loopback</RequestId></ErrorResponse>".encode()

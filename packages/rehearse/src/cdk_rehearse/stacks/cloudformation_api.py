@@ -37,6 +37,7 @@ class CloudFormationApi:
         self._deployer = deployer
         self._change_sets: list[ChangeSet] = []
         self._operations: list[threading.Thread] = []
+        self.region = stacks.api.region
 
     def answer(self, action: str, request: _Request) -> _Answer:
         """Execute an action; raises ``ApiError`` if it is refused."""

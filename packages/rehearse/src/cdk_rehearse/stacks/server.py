@@ -18,7 +18,7 @@ from werkzeug.serving import make_server
 from ..custom_resources.functions import Answers
 from ..errors import ApiError
 from ..replacement import wrapped
-from ..services.moto_requests import refuse, service_of
+from ..services.moto_requests import refuse, scope_of
 from .cloudformation_api import CloudFormationApi
 
 _MOST_BODY_BYTES = 16 << 20
@@ -61,10 +61,14 @@ def _call(
 def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
     """Answer a request to CloudFormation, or the response of a function; ``None`` for other requests."""
     is_response = request.path.startswith("/answers/")
-    if not is_response and service_of(request.environ) != "cloudformation":
+    region, service = scope_of(request.environ)
+    if not is_response and service != "cloudformation":
         return None
     if (request.content_length or 0) > _MOST_BODY_BYTES:  # every user of the machine can send one
         raise ApiError("ValidationError", f"a body may have at most {_MOST_BODY_BYTES:,} bytes")
+    if not is_response and region != api.region:
+        fix = f"run `rehearse --serve --region {region}` for those of {region}"
+        raise ApiError("ValidationError", f"this simulated account has stacks only in {api.region}; {fix}")
     if not is_response:
         return Response(_answer(api, request), mimetype="text/xml")
     is_expected = answers.receive(request.path.rpartition("/")[2], request.get_json(force=True))

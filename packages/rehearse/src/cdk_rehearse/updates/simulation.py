@@ -198,8 +198,7 @@ class _Pass:
         return way_back, Sequence(trial.deploy(NONE, new), _last(calm))
 
     def _failures(self, steps: tuple[RehearsedStep, ...]) -> tuple[list[Failure], list[Finding]]:
-        failures: list[Failure] = []
-        problems: list[Finding] = []
+        failures, problems = list[Failure](), list[Finding]()
         if self.request.failures == "none":
             return failures, problems
         waiting = list(_events(steps, answers=self.behaviour == CALM))
@@ -209,7 +208,8 @@ class _Pass:
                 while waiting and is_clean:
                     step, event = waiting.pop(0)
                     trial.set_fleets(self.request.fleets)
-                    outcome = trial.deploy(self.request.new, self.request.old, _failing(usual, step, event))
+                    behaviour = _failing(usual, step, event, trial)
+                    outcome = trial.deploy(self.request.new, self.request.old, behaviour)
                     sequence = Sequence(outcome, meanwhile.last)
                     failures.append(_failure(step, sequence, event))
                     find = revert_problems if event == "reverts" else failure_problems
@@ -233,9 +233,11 @@ def _events(
     yield from ((each, "reverts") for each in changing if _is_update(each))
 
 
-def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent) -> Behaviour:
+def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: Trial) -> Behaviour:
     if event == "reverts":
-        return replace(usual, endpoint_update="reverts")
+        changed = {GENERATED.sub("", name) for name, serving in step.serving.items() if serving == _BOTH}
+        reverted = [name for name in trial.endpoints() if GENERATED.sub("", name) in changed]
+        return replace(usual, endpoint_update="reverts", updated_endpoints=reverted)
     when: When = "after" if event == "fails" else event
     return replace(usual, failing={**usual.failing, step.logical_id: when})
 

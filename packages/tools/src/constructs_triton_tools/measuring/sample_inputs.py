@@ -95,8 +95,12 @@ def unknown_tensor(repository: Path, model: str, inputs: Iterable[str], outputs:
 def _folder(repository: ModelRepository, model: str | None, likely: Sequence[str]) -> ModelFolder:
     top_level = repository.top_level_models()
     found = [model] if model else [name for name in likely if name in repository.models]
+    if not model and not repository.models:
+        below = sorted({str(each.parents[1]) for each in repository.path.glob("*/*/config.pbtxt")})
+        fix = f"set it to a folder of models{f', such as {quoted(below)}' if below else ''}"
+        raise InvalidValueError(f"--repository: {repository.path} contains no model; {fix}")
     if not found and len(top_level) != 1:
-        known = quoted(repository.models) if repository.models else "no model"
+        known = quoted(repository.models)
         raise InvalidValueError(
             f"--model: is required, because the repository {repository.path} contains {known}; set --model, "
             "or --repository to another folder"
