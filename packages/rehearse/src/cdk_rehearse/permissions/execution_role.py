@@ -83,7 +83,7 @@ class ExecutionRoleCheck:
     def _known(self, model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The containers of which something is known; a role outside the stacks may do what it may."""
         is_known = self.knows_models and not is_assumed_role(self.api, model["ExecutionRoleArn"])
-        return _containers(model) if is_known else []
+        return [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}] if is_known else []
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
         expect = partial(self._expect_data, role, bucket, key, is_prefix=is_prefix)
@@ -176,10 +176,6 @@ class ExecutionRoleCheck:
 
 def _is_multi_model(container: Mapping[str, Any]) -> bool:
     return container.get("Mode") == "MultiModel" and "ModelDataUrl" in container
-
-
-def _containers(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}]
 
 
 def _split(url: str) -> tuple[str, str]:

@@ -60,7 +60,9 @@ class RolePolicies:
         key = (role_arn, name, document)
         self._missed[key] = self._missed.get(key, -1) + 1
         behaviour = self.api.behaviour
-        misses = int(behaviour.draw("propagation", _without_suffix(name)) * (behaviour.propagation + 1))
+        # The letters at the end of an ARN differ in each run.
+        fixed = name.rpartition("-")[0] if name.startswith("arn:") else name
+        misses = int(behaviour.draw("propagation", fixed) * (behaviour.propagation + 1))
         return document if self._missed[key] >= misses else before.get(name)
 
     def _stored(self, role_arn: str) -> dict[str, str]:
@@ -78,11 +80,6 @@ class RolePolicies:
 def _default_document(policy: Any) -> str:
     (document,) = [each.document for each in policy.versions if each.is_default]
     return str(document)
-
-
-def _without_suffix(name: str) -> str:
-    """A policy's name without the letters that differ in each run."""
-    return name.rpartition("-")[0] if name.startswith("arn:") else name
 
 
 INLINE_CHARACTERS_OF_ROLE = 10_240
