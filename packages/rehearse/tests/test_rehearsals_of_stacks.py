@@ -43,6 +43,18 @@ def rehearsal(old: tuple[StackVersion, ...], new: tuple[StackVersion, ...]) -> R
     return simulate(Request(Version(old), Version(new), failures="none"))
 
 
+def test_only_the_stack_of_the_step_fails() -> None:
+    """If a step fails, the step of the same logical ID in another stack, such as a stage, does not."""
+    bucket = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain"}
+    body = {"Resources": {"Bucket": bucket, "Topic": {**TOPIC, "DependsOn": "Bucket"}}}
+    stages = Version((_version("Beta", body), _version("Prod", body)))
+    found = simulate(Request(Version(()), stages, orders=1))
+    stacks = [each.stack for each in found.steps if each.logical_id == "Topic"]
+    left = [each.leftovers for each in found.failures if each.logical_id == "Topic"]
+    assert stacks == ["Beta", "Prod"]
+    assert [[each.physical_id.partition("-")[0] for each in one] for one in left] == [["beta"], ["prod"]]
+
+
 @pytest.mark.parametrize(
     ("new", "reason", "fix"),
     [

@@ -39,9 +39,10 @@ class Behaviour:
             the endpoint configuration does not change. AWS does not document whether a change of
             ``RetainAllVariantProperties`` alone leads to this call.
         failure_rate: Share of the changes to resources that fail, from 0 to 1.
-        failing: Logical IDs of resources that cannot be created, updated or replaced, and whether they fail
-            before or after the service carried out the change. A custom resource that fails after it lost
-            the response of its function; with ``"answers FAILED"``, its function did its work and answers so.
+        failing: Logical IDs, or ``STACK/ID``, of resources that cannot be created, updated or replaced,
+            and whether they fail before or after the service carried out the change. A custom resource that
+            fails after it lost its function's response; with ``"answers FAILED"``, the function did its work
+            and answers so.
         failing_restore: The same for resources that the rollback of an update cannot restore.
         failing_delete: Logical IDs of resources that cannot be deleted.
         without_capacity: Instance types of which SageMaker can start no instance.
@@ -96,15 +97,17 @@ class Behaviour:
         """Return a number from 0 to 1 that depends only on the seed and the key."""
         return random.Random(f"{self.seed} {' '.join(key)}").random()
 
-    def failure(self, logical_id: str, *, is_custom: bool = False) -> When | None:
+    def failure(self, logical_id: str, stack: str, *, is_custom: bool = False) -> When | None:
         """Return whether the change of a resource fails, before or after its service carried it out.
 
         Args:
             logical_id: Logical ID of the resource.
+            stack: Name of its stack.
             is_custom: Whether it is a custom resource, which does not lose its function's response at random.
         """
-        if logical_id in self.failing:
-            return self.failing[logical_id]
+        for name in (f"{stack}/{logical_id}", logical_id):
+            if name in self.failing:
+                return self.failing[name]
         if self.draw("fails", logical_id) >= self.failure_rate:
             return None
         if self.draw("fails before", logical_id) < 0.5:

@@ -133,18 +133,14 @@ class Functions:
         environment = self._environment(function) | credentials.as_environment()
         with tempfile.NamedTemporaryFile(prefix="simulated-function-", mode="r") as log:
             invocation = Invocation(str(_unpacked(function.code_bytes)), environment, event, log.name)
-            memory = int(function.memory_size) * _MIB + _THREADS_BYTES
-            result = _SERVER.call(
-                pickle.dumps(invocation), seconds=int(function.timeout), memory_bytes=memory
-            )
+            memory, seconds = int(function.memory_size) * _MIB + _THREADS_BYTES, int(function.timeout)
+            result = _SERVER.call(pickle.dumps(invocation), seconds=seconds, memory_bytes=memory)
             self._write_logs(function, log.read(), credentials)
         return (result or b"").decode(), result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
         if not str(function.run_time).startswith("python"):
-            raise StackError(
-                f"only Python functions are supported, {function.function_name} is {function.run_time}"
-            )
+            raise StackError(f"only Python is supported, {function.function_name} is {function.run_time}")
         handler, given = self._runnable(function)
         return {
             **given,

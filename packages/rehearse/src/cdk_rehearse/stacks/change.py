@@ -140,7 +140,8 @@ class Change:
 
     def _carry_out_or_fail(self, operation: _Operation) -> Physical:
         request, provider = operation.request, self.engine.providers.of(operation.request.type)
-        failure = self.engine.behaviour.failure(request.logical_id, is_custom=is_custom(request.type))
+        place, behaviour = (request.logical_id, request.stack_name), self.engine.behaviour
+        failure = behaviour.failure(*place, is_custom=is_custom(request.type))
         physical: Physical | None = None
         try:
             with failing(failure):

@@ -239,7 +239,9 @@ def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: 
         reverted = [name for name in trial.endpoints() if GENERATED.sub("", name) in changed]
         return replace(usual, endpoint_update="reverts", updated_endpoints=reverted)
     when: When = "after" if event == "fails" else event
-    return replace(usual, failing={**usual.failing, step.logical_id: when})
+    # Another stack may have the same logical ID. The name of a nested stack differs in each run.
+    name = step.logical_id if GENERATED.search(step.stack) else f"{step.stack}/{step.logical_id}"
+    return replace(usual, failing={**usual.failing, name: when})
 
 
 def _is_update(step: RehearsedStep) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
@@ -38,6 +39,7 @@ class InferenceComponents:
 
     def patches(self) -> list[Any]:
         """All patches."""
+        added = partial(replaced, SageMakerResponse, is_new=True)
         handlers: dict[str, _Handler] = {
             "create_inference_component": self._create,
             "describe_inference_component": self._describe,
@@ -47,10 +49,7 @@ class InferenceComponents:
             "delete_inference_component": self._delete,
         }
         return [
-            *(
-                replaced(SageMakerResponse, name, _handling(each), is_new=True)
-                for name, each in handlers.items()
-            ),
+            *(added(name, _handling(each)) for name, each in handlers.items()),
             wrapped(SageMakerModelBackend, "validate_production_variants", _validate_models),
             wrapped(SageMakerModelBackend, "_get_resource_from_arn", self._find_by_arn),
         ]
