@@ -67,6 +67,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute tests by group and file."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from file_scheduling import FileScheduling
+
+    return FileScheduling(config, log)
+
+
 def pytest_unconfigure() -> None:
     """Remove the cache that this process created."""
     shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)

@@ -18,9 +18,12 @@ def models(tmp_path: Path) -> Path:
     return write_model(tmp_path / "models", 'backend: "python" max_batch_size: 8')
 
 
+CODE = "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+
+
 def write_model(models: Path, config: str) -> Path:
     (models / "m" / "1").mkdir(parents=True)
-    (models / "m" / "1" / "model.py").write_text("class TritonPythonModel: pass\n")
+    (models / "m" / "1" / "model.py").write_text(CODE)
     (models / "m" / "config.pbtxt").write_text(f"{config} {TENSORS}\n")
     return models
 
