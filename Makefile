@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
+# The slow files of tests/e2e come before the many quick ones, so that no process waits for the others at the end.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 # The tests of the client that need no more than the client.
 CLIENT_TESTS := $(wildcard packages/client/tests/test_*.py) packages/client/tests/wire
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
@@ -101,7 +102,7 @@ coverage: $(MEASURED) ## the tests, with branch coverage
 
 $(MEASURED): $(MEASURED_FILES) $(INSTALLED) $(NODE_INSTALLED)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup
+	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	@mkdir -p $(@D) && touch $@

@@ -14,8 +14,8 @@ from constructs_triton_core.errors import InvalidValueError
 
 __all__ = ["Invocation", "Reply", "Transport", "checked_transport", "checked_url"]
 
-# What a transport adds to its address.
-_PATH_OF_A_CALL = re.compile(r"(/endpoints/[^/]+)?(/invocations)?/*$")
+# What a transport adds to its address. That of a container may be an endpoint of `local up`.
+_PATHS = {"endpoint_url": r"(/endpoints/[^/]+)?(/invocations)?/*$", "url": "(/invocations)?/*$"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def checked_transport(transport: Transport) -> Transport:
 
 def checked_url(name: str, url: str) -> str:
     """Return an address without a slash at its end; raises ``InvalidValueError`` if it is none."""
-    address = _PATH_OF_A_CALL.sub("", url, count=1)
+    address = re.sub(_PATHS[name], "", url, count=1)
     if not url.startswith(("http://", "https://")):
         wrong, fix = "must start with http:// or https://", "http://host:port"
     elif address != url.rstrip("/"):
