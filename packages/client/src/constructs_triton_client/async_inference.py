@@ -115,14 +115,12 @@ class PendingInference:
             return InvocationError(
                 f"{what}, {self.output_location} does not exist; call result again, or raise timeout_seconds"
             )
-        return InvocationError(
+        denial.args = (
             f"{what}, got status {denial.status} for {self.output_location} ({denial.model_message}); "
             "grant s3:GetObject on it, and s3:ListBucket on its bucket (without s3:ListBucket, S3 returns "
             "the same status for a result that does not exist yet)",
-            status=denial.status,
-            model_message=denial.model_message,
-            request_id=denial.request_id,
         )
+        return denial
 
 
 def start_inference(transport: Transport, invocation: Invocation, input_location: str) -> PendingInference:

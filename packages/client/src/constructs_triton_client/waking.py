@@ -32,7 +32,13 @@ def when_awake(call: Callable[[], ResultT], wake_timeout: float, seen: ObservedC
         except NoCapacityError as error:
             left = started + wake_timeout - time.monotonic()
             if left <= 0:
-                raise _after(error, wake_timeout) from error.__cause__
+                if wake_timeout:
+                    message = str(error).partition("; ")[0]
+                    error.args = (
+                        f"{message}; waited {wake_timeout:g} s for the first copy; raise wake_timeout, or "
+                        "find out with `constructs-triton diagnose` why no copy starts",
+                    )
+                raise
         time.sleep(min(wait, left))
         if seen is not None:
             seen.retries += 1
@@ -45,16 +51,3 @@ def check_wake_timeout(wake_timeout: float) -> None:
         raise InvalidValueError(
             f"wake_timeout: must be a number of seconds of at least 0, got {wake_timeout!r}; write 900"
         )
-
-
-def _after(error: NoCapacityError, wake_timeout: float) -> NoCapacityError:
-    if not wake_timeout:
-        return error
-    message = str(error).partition("; ")[0]
-    return NoCapacityError(
-        f"{message}; waited {wake_timeout:g} s for the first copy; raise wake_timeout, or find out with "
-        "`constructs-triton diagnose` why no copy starts",
-        status=error.status,
-        model_message=error.model_message,
-        request_id=error.request_id,
-    )

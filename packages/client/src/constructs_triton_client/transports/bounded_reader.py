@@ -53,8 +53,11 @@ class BoundedReader:
 
     def iterate_parts(self, response: Any) -> Iterator[bytes]:
         """Yield the parts of urllib3's ``response`` as soon as they arrive, also if it is not chunked."""
+        # Chunks arrive complete. urllib3 before 2.2 has no read1.
+        is_complete = getattr(response, "chunked", False) or not hasattr(response, "read1")
+        read = response.stream if is_complete else lambda size: iter(lambda: response.read1(size), b"")
         total = 0
-        for part in _parts(response):
+        for part in read(_READ_BYTES):
             total += len(part)
             self.check(total)
             yield part
@@ -62,10 +65,3 @@ class BoundedReader:
             raise InvocationError(
                 f"{self.where}: the stream ended {left} bytes early; send the request again"
             )
-
-
-def _parts(response: Any) -> Iterator[bytes]:
-    # Chunks arrive complete. urllib3 before 2.2 has no read1.
-    if getattr(response, "chunked", False) or not hasattr(response, "read1"):
-        return iter(response.stream(_READ_BYTES))
-    return iter(lambda: response.read1(_READ_BYTES), b"")

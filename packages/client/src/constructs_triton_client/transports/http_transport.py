@@ -12,11 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from constructs_triton_client.errors import (
-    MAXIMUM_PARSED_BYTES,
-    build_invocation_error,
-    read_model_message,
-)
+from constructs_triton_client.errors import MAXIMUM_PARSED_BYTES, build_invocation_error, read_model_message
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply, checked_url
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
@@ -106,7 +102,13 @@ class HttpTransport:
                 decode_content=False,
             )
             try:
-                self._check_status(response)
+                if response.status != 200:
+                    raise build_invocation_error(
+                        self.url,
+                        "the model failed" if response.status >= 500 else "the request was rejected",
+                        status=response.status,
+                        model_message=read_model_message(response.read(MAXIMUM_PARSED_BYTES)),
+                    )
                 yield response
             finally:
                 response.close()  # a connection whose body was read to the end is already back in the pool
@@ -136,15 +138,6 @@ class HttpTransport:
             pool.pool_classes_by_scheme = bound_pools(pool.pool_classes_by_scheme, self._reader)
             self._pools[process] = pool
         return self._pools[process]
-
-    def _check_status(self, response: urllib3.BaseHTTPResponse) -> None:
-        if response.status != 200:
-            raise build_invocation_error(
-                self.url,
-                "the model failed" if response.status >= 500 else "the request was rejected",
-                status=response.status,
-                model_message=read_model_message(response.read(MAXIMUM_PARSED_BYTES)),
-            )
 
 
 def container_url(url: str, options: Mapping[str, Any]) -> str:

@@ -68,15 +68,6 @@ class InMemoryTransport:
                 "in-memory model: a raw request has no input names; use infer instead of infer_raw",
                 status=400,
             )
-        response = encode_response(self._select(request), request=request)
-        return Reply(response.body, response.content_type)
-
-    def stream(self, invocation: Invocation) -> Iterator[bytes]:
-        """Record the call and yield ``parts``."""
-        self.calls.append(RecordedCall(invocation, InferenceRequest({}, raw=invocation.body)))
-        return iter(self.parts)
-
-    def _select(self, request: InferenceRequest) -> Mapping[str, NDArray[Any]]:
         outputs = self.model(request.inputs)
         wanted = [entry["name"] for entry in request.outputs] or list(outputs)
         if missing := [name for name in wanted if name not in outputs]:
@@ -84,4 +75,10 @@ class InMemoryTransport:
                 f'in-memory model: has no output "{missing[0]}"; ask for {quoted(sorted(outputs))}',
                 status=400,
             )
-        return {name: outputs[name] for name in wanted}
+        response = encode_response({name: outputs[name] for name in wanted}, request=request)
+        return Reply(response.body, response.content_type)
+
+    def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Record the call and yield ``parts``."""
+        self.calls.append(RecordedCall(invocation, InferenceRequest({}, raw=invocation.body)))
+        return iter(self.parts)

@@ -95,17 +95,16 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         prefix = _prefix_of(transport) if local is None else local.get(_PREFIX)
         index = _read_below(transport, prefix) if prefix and local is None else None
     except InvocationError as error:
-        if not _is_denied(error):
+        # SageMaker denies with status 400, S3 with 403, also for an index that does not exist.
+        if error.status != _FORBIDDEN and "not authorized to perform" not in (error.model_message or ""):
             raise
-        raise InvocationError(
+        error.args = (
             f"target_model: the index of endpoint {transport.endpoint_name} may not be read to find "
             f'"{name}", got {error.model_message}; allow sagemaker:DescribeEndpoint, '
             "sagemaker:DescribeEndpointConfig, sagemaker:DescribeModel and s3:GetObject of index.json, or "
             "give the S3 URI of index.json as index",
-            status=error.status,
-            model_message=error.model_message,
-            request_id=error.request_id,
-        ) from error
+        )
+        raise
     if index is not None:
         return index
     if prefix is None:
@@ -117,11 +116,6 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         f'target_model: {prefix} has no {INDEX_FILE}, so the archive of "{name}" is unknown; use the name of '
         "the archive (.tar.gz), or add models with TritonModelRepository or `constructs-triton models add`"
     )
-
-
-def _is_denied(error: InvocationError) -> bool:
-    # SageMaker denies with status 400, S3 with 403, also for an index that does not exist.
-    return error.status == _FORBIDDEN or "not authorized to perform" in (error.model_message or "")
 
 
 # --- an endpoint in AWS -----------------------------------------------------------------------------------

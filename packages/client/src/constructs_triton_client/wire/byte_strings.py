@@ -108,15 +108,10 @@ def _split(data: bytes, count: int) -> list[bytes] | None:
         values = [read(*unpack(read(PREFIX_SIZE))) for _ in range(count)]
     except struct.error:
         return None
-    return values if stream.tell() == len(data) and _is_last_complete(values, data) else None
-
-
-def _is_last_complete(values: list[bytes], data: bytes) -> bool:
-    """Whether the last value has its whole length; a value before it that had not would end the data."""
-    if not values:
-        return True
-    length = len(values[-1])
-    return bool(_read_length(data, len(data) - length - PREFIX_SIZE)[0] == length)
+    # A value before the last one that has not its whole length would end the data.
+    length = len(values[-1]) if values else None
+    is_last_complete = length is None or _read_length(data, len(data) - length - PREFIX_SIZE)[0] == length
+    return values if stream.tell() == len(data) and is_last_complete else None
 
 
 def _locate_error(path: str, data: bytes, count: int, first_byte: int) -> ResponseDecodingError:

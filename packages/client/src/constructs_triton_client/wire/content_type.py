@@ -16,8 +16,8 @@ JSON_CONTENT_TYPE = "application/json"
 BINARY_CONTENT_TYPE = "application/vnd.sagemaker-triton.binary+json"
 
 _HEADER_SIZE = re.compile(r";\s*json-header-size\s*=\s*([^;\s]*)", re.IGNORECASE)
-# No body is that long; int() of more digits would take quadratic time.
-_MAXIMUM_DIGITS = 18
+# No body has more digits; int() of more would take quadratic time.
+_SIZE = re.compile("[0-9]{1,18}")
 
 
 def format_content_type(header_size: int | None) -> str:
@@ -43,13 +43,9 @@ def parse_header_size(content_type: str) -> int | None:
     if not content_type.strip().lower().startswith(BINARY_CONTENT_TYPE):
         return None
     sizes = _HEADER_SIZE.findall(content_type)
-    if len(sizes) != 1 or not _is_size(sizes[0]):
+    if len(sizes) != 1 or not _SIZE.fullmatch(sizes[0]):
         raise ResponseDecodingError(
             f"content type: json-header-size must be one integer, got {content_type[:200]!r}; "
             f"the endpoint must return {BINARY_CONTENT_TYPE};json-header-size=<bytes of JSON>"
         )
     return int(sizes[0])
-
-
-def _is_size(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _MAXIMUM_DIGITS

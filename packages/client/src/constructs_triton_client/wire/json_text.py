@@ -39,9 +39,11 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
             f"JSON: may have at most {MAXIMUM_JSON_BYTES} bytes, got {len(data)}; "
             "request outputs in binary with RequestedOutput(name)"
         )
-    text = _decode_text(bytes(data))
     try:
+        text = bytes(data).decode("utf-8")
         value = _parse(text)
+    except UnicodeDecodeError as error:
+        raise _error(error.start, "is not valid UTF-8", f"0x{data[error.start]:02x}") from None
     except json.JSONDecodeError as error:
         got = text[error.pos : error.pos + 40]
         what = f"is not JSON ({error.msg.lower()})"
@@ -80,13 +82,6 @@ def _reject_constant(_: str) -> NoReturn:
 # Created once: with other than default options, json.dumps and json.loads create theirs at each call.
 _format = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _parse = json.JSONDecoder(parse_constant=_reject_constant).decode
-
-
-def _decode_text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _error(error.start, "is not valid UTF-8", f"0x{data[error.start]:02x}") from None
 
 
 def _locate_not_finite(text: str) -> ResponseDecodingError:

@@ -97,9 +97,7 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
 
 
 def _read_requested_outputs(header: dict[str, Any]) -> list[dict[str, Any]]:
-    if "outputs" not in header:
-        return []
-    entries = read_list(header, "outputs")
+    entries = read_list(header, "outputs") if "outputs" in header else []
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise build_decoding_error(f"output {index}", "must be a JSON object", f"{entry!r:.80}")
@@ -139,15 +137,10 @@ def encode_response(
         entry, payload = encode_tensor(path, name, array, datatype, binary=binary)
         entries.append(entry)
         payloads.extend([] if payload is None else [payload])
-    return _assemble(header | {"outputs": entries}, payloads)
-
-
-def _assemble(header: dict[str, Any], payloads: list[Buffer]) -> EncodedResponse:
     try:
-        text = format_json(header)
+        text = format_json(header | {"outputs": entries})
     except (TypeError, ValueError) as error:
         raise RequestEncodingError(
             f"response: a name cannot be written as JSON, got {error}; use strings"
         ) from None
-    header_size = len(text) if payloads else None
-    return EncodedResponse(b"".join([text, *payloads]), format_content_type(header_size))
+    return EncodedResponse(b"".join([text, *payloads]), format_content_type(len(text) if payloads else None))

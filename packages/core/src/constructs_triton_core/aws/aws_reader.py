@@ -149,8 +149,7 @@ def _refusal(service: str, error: Any) -> AwsError:
         # The operation may need another permission, for example kms:Decrypt for an encrypted object.
         named = _NAMED_PERMISSION.search(message)
         permission = named[1] if named else permission_of(service, error.operation_name)
-        hint = "add this permission to your role"
-        return AwsError(f"{permission}: access denied", hint, code, permission)
+        return AwsError(f"{permission}: access denied", "add this permission to your role", code, permission)
     is_absent = bool(_ABSENT_CODE.match(code) or _ABSENT_MESSAGE.search(message))
     hint = "check the name and --region" if is_absent else _EXPIRED_HINT if "Expired" in code else ""
     return AwsError(f"{service}:{error.operation_name}: {code}: {message}", hint, code, is_absent=is_absent)
