@@ -93,7 +93,7 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
         (WRONG_TYPE, "; convert the array with astype"),
         (WRONG_TYPE.replace("FP32", "BF16"), "; convert the array with astype(ml_dtypes.bfloat16), of `pip"),
-        (WRONG_TYPE.replace("FP32", "BYTES"), "; convert the array with astype(object)"),
+        (WRONG_TYPE.replace("FP32", "BYTES"), "; for a file such as an image, pass its bytes: np.arr"),
         (
             "input byte size mismatch for input 'raw_input' for model 'm'. Expected 16, got 32",
             "; pass one row to infer_raw; for a batch, use infer",
@@ -154,7 +154,7 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
         ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
         (
             "parameter 'inputs' has invalid type. It should be either",
-            "send text with infer_stream of the client or --stream of the command",
+            'for event in client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`',
         ),
         ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
     ],

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from constructs_triton_core.datatypes import FILE_HINT
 from constructs_triton_core.errors import (
     EndpointThrottledError,
     InvocationError,
@@ -30,8 +31,9 @@ _NO_CAPACITY_HINT = (
     "on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so send text with infer_stream of "
-    "the client or --stream of the command, or JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so send text with `for event in "
+    'client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`, with --stream of the '
+    "command, or as JSON with curl"
 )
 _STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
 # Triton's messages are complete except for these, and so are SageMaker's. Only the configuration has the
@@ -69,7 +71,8 @@ _HINTS_BY_MESSAGE = {
     "unexpected inference output": "use the names in the model's config.pbtxt",
     r"data-type is '\w+', but model '[^']+' expects 'BF16'": "convert the array with "
     "astype(ml_dtypes.bfloat16), of `pip install 'constructs-triton-client[bfloat16]'`",
-    r"data-type is '\w+', but model '[^']+' expects 'BYTES'": "convert the array with astype(object)",
+    r"data-type is '\w+', but model '[^']+' expects 'BYTES'": f"{FILE_HINT}; for numbers as text, "
+    "convert the array with astype(str)",
     r"data-type is '\w+', but model": "convert the array with astype",
     "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
     "has no shape but model requires batch dimension": "pass an array with the batch axis and the model's "

@@ -124,6 +124,27 @@ def test_invalid_arguments_are_rejected_by_name(inputs: Any, options: dict[str, 
         encode_request(inputs, **options)
 
 
+def test_json_of_kserve_is_rewritten_as_arrays() -> None:
+    """The dict that the error shows is accepted, and has the names, dtypes, shapes and data of the JSON."""
+    x = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
+    text = {"name": "T", "datatype": "BYTES", "shape": [1], "data": ["hi"]}
+    with pytest.raises(RequestEncodingError, match="inputs: must map names to arrays") as refused:
+        encode_request({"id": "1", "inputs": [x, text]})  # type: ignore[dict-item]
+    shown = str(refused.value).partition("such as ")[2].partition(", and to infer_many")[0]
+    arrays = eval(shown, {"numpy": np})
+    assert (arrays["X"].dtype, arrays["X"].tolist()) == (np.float32, [[1, 2, 3, 4]])
+    assert arrays["T"].tolist() == ["hi"]
+    encode_request(arrays)
+
+
+@pytest.mark.parametrize("entry", [{}, {"name": "X", "datatype": [1], "data": [0] * 1000}])
+def test_any_json_in_place_of_inputs_is_an_error(entry: Any) -> None:
+    """Members may be missing or wrong, and long data are not printed."""
+    with pytest.raises(RequestEncodingError, match=r"float32.*reshape") as refused:
+        encode_request({"inputs": [entry]})  # type: ignore[dict-item]
+    assert len(str(refused.value)) < 300
+
+
 def test_sequence_id_must_not_be_empty() -> None:
     """Triton reads the ids 0 and "" as no sequence, so both raise an error."""
     for empty in (0, ""):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DATATYPES", "Datatype", "by_data_type", "by_datatype"]
+__all__ = ["DATATYPES", "FILE_HINT", "Datatype", "by_data_type", "by_datatype"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ DATATYPES: tuple[Datatype, ...] = (
 
 _BY_DATATYPE = {row.datatype: row for row in DATATYPES}
 _BY_DATA_TYPE = {row.data_type: row for row in DATATYPES}
+FILE_HINT = 'for a file such as an image, pass its bytes: np.array([[open(path, "rb").read()]], dtype=object)'
 
 
 def by_datatype(datatype: str) -> Datatype | None:

@@ -19,6 +19,7 @@ from constructs_triton_client.wire.tensors import (
     resolve_datatype,
     view_bytes,
 )
+from constructs_triton_core.datatypes import by_datatype
 from constructs_triton_core.errors import RequestEncodingError
 from constructs_triton_core.spelling import quoted
 
@@ -175,6 +176,9 @@ def _encode_inputs(
 ) -> tuple[list[bytes], list[Buffer]]:
     if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):  # the check of an ABC is slower
         raise _inputs_error(inputs)
+    tensors: Any = inputs.get("inputs")
+    if isinstance(tensors, list) and set(map(type, tensors)) == {dict}:
+        raise _inputs_error(inputs, ", ".join(map(_array_of, tensors)))
     if unknown := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
             f'datatypes["{unknown[0]}"]: there is no such input, got {quoted(sorted(inputs))}; remove it'
@@ -195,11 +199,19 @@ def _encode_inputs(
     return entries, payloads
 
 
-def _inputs_error(got: object) -> RequestEncodingError:
+def _inputs_error(got: object, example: str = '"INPUT": array') -> RequestEncodingError:
     return RequestEncodingError(
-        f'inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{"INPUT": array}}, and to '
+        f"inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{{example}}}, and to "
         "infer_many a list of such dicts"
     )
+
+
+def _array_of(entry: dict[str, Any]) -> str:
+    """Return how a tensor of KServe's JSON is written as an array, with its data if they are few."""
+    dtype = getattr(by_datatype(str(entry.get("datatype"))), "dtype", "float32")
+    data = repr(entry.get("data"))
+    data = data if len(data) < 80 else "DATA"
+    return f'"{entry.get("name")}": numpy.array({data}, "{dtype}").reshape({entry.get("shape")})'
 
 
 # Most callers send the same names, shapes and datatypes again and again, so their JSON is cached.

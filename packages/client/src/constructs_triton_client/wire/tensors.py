@@ -13,13 +13,15 @@ from constructs_triton_client.wire.byte_strings import decode_byte_strings, enco
 from constructs_triton_client.wire.dtypes import Buffer, datatype_of, dtype_of
 from constructs_triton_client.wire.json_text import build_decoding_error
 from constructs_triton_client.wire.json_values import list_values, read_values
-from constructs_triton_core.datatypes import Datatype, by_datatype
+from constructs_triton_core.datatypes import FILE_HINT, Datatype, by_datatype
 from constructs_triton_core.errors import RequestEncodingError, ResponseDecodingError
 
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
 _ARGUMENTS = dict.fromkeys((str, bytes), "([[VALUE]], dtype=object)")
+# Of open files, pathlib's paths and PIL's images.
+_FILES = ("read", "read_bytes", "getexif")
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
 
 
@@ -27,7 +29,8 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
-            f"{path}: must be a NumPy array, got {type(array).__name__}; use numpy.asarray"
+            f"{path}: must be a NumPy array, got {type(array).__name__}; "
+            f"{f'{FILE_HINT}; for pixels, ' * any(hasattr(array, name) for name in _FILES)}use numpy.asarray"
             f"{_ARGUMENTS.get(type(array), ' with a dtype')}, and the model's number of dimensions"
         )
     found = datatype_of(array)
@@ -120,13 +123,10 @@ class TensorReader:
             if name in arrays:
                 raise build_decoding_error(f'{self.role} "{name}"', "occurs more than once")
             arrays[name], datatypes[name] = array, datatype.datatype
-        self._finish()
-        return arrays, datatypes
-
-    def _finish(self) -> None:
         if (rest := len(self.body) - self.offset) > 0:
             what = f"the last bytes belong to no {self.role}"
             raise build_decoding_error(f"body at byte {self.offset}", what, f"{rest} bytes")
+        return arrays, datatypes
 
     def _read_binary(self, path: str, datatype: Datatype, count: int, size: int) -> NDArray[Any]:
         start, rest = self.offset, len(self.body) - self.offset
