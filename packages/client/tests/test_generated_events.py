@@ -32,6 +32,14 @@ def test_an_output_has_one_type_whatever_its_size() -> None:
     assert repr(events[1]).startswith("GenerateEvent({'ids': 1")
 
 
+def test_output_of_a_stream_is_read_from_its_events() -> None:
+    """A stream has no outputs, and its error shows the loop that reads them."""
+    stream = GenerateStream(GenerateEvent(fields) for fields in EVENTS)
+    with pytest.raises(TypeError, match=r"write `for event in stream: print\(event\['text_output'\]\)`"):
+        stream["text_output"]
+    assert [event["text_output"] for event in stream] == [["a", "b"], "c"]
+
+
 @pytest.mark.parametrize(
     ("read", "message"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -120,6 +120,9 @@ class GenerateStream:
 
     def __next__(self) -> GenerateEvent:
         return next(self._events)
+
+    def __getitem__(self, name: object) -> Never:
+        raise TypeError(f"a stream has no outputs; write `for event in stream: print(event[{name!r}])`")
 
     def close(self) -> None:
         """Close the connection; there are no further events."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import tracemalloc
 from typing import Any
 
@@ -73,6 +75,23 @@ def test_missing_output_is_reported_with_those_that_exist() -> None:
     with pytest.raises(KeyError, match=r"no such output; it has none"):
         InferenceResult({})["prio"]
     assert result.get("prio") is None
+
+
+def test_methods_of_tritonclient_name_the_item_to_read() -> None:
+    """A result has no ``as_numpy``; its error shows the name of an output, and copies are not affected."""
+    result: Any = InferenceResult({"SUM": np.ones(1)})
+    empty: Any = InferenceResult({})
+    for name in ("as_numpy", "get_output", "get_response"):
+        with pytest.raises(AttributeError, match=rf'no attribute \'{name}\'; write result\["SUM"\]'):
+            getattr(result, name)
+    with pytest.raises(AttributeError, match=r'write result\["OUTPUT"\]'):
+        _ = empty.as_numpy
+    with pytest.raises(AttributeError, match=r"no attribute 'prio'$"):
+        _ = result.prio
+    assert not hasattr(result, "as_numpy")
+    assert not hasattr(InferenceResult.__new__(InferenceResult), "arrays")
+    for same in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert same["SUM"].tolist() == [1.0]
 
 
 def test_nested_json_data_follows_the_shape() -> None:

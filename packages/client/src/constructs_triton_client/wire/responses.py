@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from constructs_triton_client.wire.dtypes import Buffer, bfloat16
-from constructs_triton_client.wire.json_text import (
-    read_header,
-    read_list,
-    read_object,
-    read_string,
-)
+from constructs_triton_client.wire.json_text import read_header, read_list, read_object, read_string
 from constructs_triton_client.wire.tensors import TensorReader
 from constructs_triton_core.errors import ResponseDecodingError
 from constructs_triton_core.spelling import quoted
@@ -74,6 +69,14 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
             # Without single quotes, because Python puts the message of a KeyError into them.
             raise KeyError(f'result["{name}"]: the response has no such output; {outputs}') from None
 
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
+
+        def __getattr__(self, name: str) -> None:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in {"as_numpy", "get_output", "get_response"}:  # of tritonclient
+                message += f'; write result["{next(iter(self.arrays), "OUTPUT")}"], which is an array'
+            raise AttributeError(message, name=name, obj=self)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
 
@@ -120,7 +123,11 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
     """
     view = memoryview(body).cast("B")
     header, header_size = read_header(view, content_type)
-    _check_no_error(header)
+    if "error" in header:
+        raise ResponseDecodingError(
+            f"response: has an error instead of outputs, got {str(header['error'])[:200]}; "
+            "see the endpoint's log"
+        )
     arrays, datatypes = TensorReader(view, header_size).read_all(read_list(header, "outputs"))
     return InferenceResult(
         arrays,
@@ -130,14 +137,6 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
         id=read_string(header, "id"),
         parameters=read_object(header, "parameters"),
     )
-
-
-def _check_no_error(header: dict[str, Any]) -> None:
-    if "error" in header:
-        raise ResponseDecodingError(
-            f"response: has an error instead of outputs, got {str(header['error'])[:200]}; "
-            "see the endpoint's log"
-        )
 
 
 def _parse_classification(name: str, value: object) -> Classification:
