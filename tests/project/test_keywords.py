@@ -125,7 +125,7 @@ def test_every_package_has_callables() -> None:
 
 OPEN: dict[str, tuple[Callable[[], object], str]] = {
     "an option of infer": (lambda: CLIENT.infer({}, ouputs=[]), "'ouputs'; did you mean"),
-    "of infer_raw": (lambda: CLIENT.infer_raw(b"", paramters={}), 'did you mean "parameters"'),
+    "of infer_raw": (lambda: CLIENT.infer_raw(b"", paramters={}), "'paramters'; it takes data$"),
     "of infer_many": (lambda: list(CLIENT.infer_many([{}], concurency=2)), 'did you mean "max_concurrency"'),
     "of infer_async": (
         lambda: CLIENT.infer_async({}, input_locaton="s3://a/b/"),  # type: ignore[call-arg]

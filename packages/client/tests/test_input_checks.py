@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,8 +143,23 @@ def test_hint_for_numbers_in_place_of_strings_leads_to_success(shape: tuple[int,
     )
     with pytest.raises(RequestEncodingError, match="send strings or bytes, for example numpy") as refused:
         client.infer({"X": ones(*shape)})
-    example = eval(str(refused.value).rpartition("for example ")[2], {"numpy": np})
+    example = eval(str(refused.value).rpartition("for example ")[2].partition("; ")[0], {"numpy": np})
     assert client.infer({"X": example})["X"].shape == shape
+
+
+def test_pixels_in_place_of_strings_are_led_to_the_file(tmp_path: Path) -> None:
+    """A model that decodes images gets the bytes of the file, with the array that the hint shows."""
+    path = tmp_path / "seven.png"
+    path.write_bytes(b"png")
+    client = TritonClient(
+        InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_STRING", (1,))])
+    )
+    names = {"np": np, "path": path, "open": lambda path, _: BytesIO(path.read_bytes())}  # needs no close
+    for wrong in (np.zeros((28, 28), np.uint8), path, BytesIO(b"png")):
+        with pytest.raises(RequestEncodingError, match="for a file such as an image") as refused:
+            client.infer({"X": wrong})  # type: ignore[dict-item]
+        example = str(refused.value).rpartition("pass its bytes: ")[2].partition("; ")[0]
+        assert client.infer({"X": eval(example, names)})["X"].tolist() == [[b"png"]]
 
 
 def test_declared_datatypes_are_checked() -> None:

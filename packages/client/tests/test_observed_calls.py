@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from constructs_triton_client import (
 )
 from constructs_triton_client.observed_calls import EmbeddedMetrics, ObservedCall
 from constructs_triton_core.errors import (
+    InvalidValueError,
     InvocationError,
     ModelNotReadyError,
     RequestEncodingError,
@@ -50,6 +52,16 @@ def for_endpoint(server: Server, calls: list[ObservedCall], target_model: str | 
         observe=calls.append,
         target_model=target_model,
     )
+
+
+@pytest.mark.parametrize("observe", [[], "calls", {}])
+def test_observer_that_cannot_be_called_is_rejected(observe: Any) -> None:
+    """The client is not created, so no call is sent whose result would be lost."""
+    message = (
+        rf"observe: must be a function of .*, got {type(observe).__name__}; .*write observe=calls.append"
+    )
+    with pytest.raises(InvalidValueError, match=message):
+        TritonClient.for_endpoint("digits", observe=observe)
 
 
 def test_call_that_succeeds_after_a_retry(server: Server, calls: list[ObservedCall]) -> None:

@@ -152,6 +152,37 @@ def test_name_in_place_of_a_transport_is_rejected() -> None:
         TritonClient(name)
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        (
+            "infer",
+            {"timeout": 5},
+            r"default_config\(read_timeout_seconds=5, max_attempts=1\) to TritonClient.for_",
+        ),
+        ("infer_many", {"timeout": 5}, r"for a time limit, pass config="),
+        ("infer_raw", {"timeout": 5}, r"for a time limit, pass config="),
+        ("infer", {"model_name": "m"}, "remove it, or for a multi-model endpoint, pass target_model to"),
+        (
+            "infer",
+            {"zzz": 1},
+            "it takes inputs, outputs, binary, binary_output, datatypes, id, sequence, prio",
+        ),
+        ("infer_raw", {"zzz": 1}, "it takes data$"),
+        ("infer_stream", {"zzz": 1}, "it takes fields$"),
+        ("infer_many", {"zzz": 1}, "it takes requests, outputs, max_concurrency, binary, binary_output"),
+        ("infer", {"max_concurency": 1}, "it takes inputs, outputs"),
+    ],
+)
+def test_unknown_options_are_rejected(method: str, options: dict[str, Any], message: str) -> None:
+    """The error lists the arguments of the method in their order, or leads to what does it."""
+    transport = FixedTransport()
+    start = rf"^TritonClient.{method}\(\) got an unexpected keyword argument '{next(iter(options))}'; "
+    with pytest.raises(TypeError, match=f"{start}.*{message}"):
+        getattr(TritonClient(transport), method)(one(1), **options)
+    assert not transport.sent
+
+
 def test_infer_raw_sends_only_the_bytes() -> None:
     """A raw request is the input's bytes, with a header size of 0 and the options of infer."""
     transport = FixedTransport()

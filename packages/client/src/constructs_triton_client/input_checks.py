@@ -1,19 +1,26 @@
-"""Checks inputs against the model's configuration before they are sent."""
+"""Checks the arguments of a client, and the inputs of a call against the model's configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from constructs_triton_client.errors import ANY_SIZE, fits, reshape_hint
 from constructs_triton_client.wire.tensors import resolve_datatype
-from constructs_triton_core.datatypes import DATATYPES
+from constructs_triton_core.datatypes import DATATYPES, FILE_HINT
 from constructs_triton_core.errors import InvalidValueError, RequestEncodingError
+from constructs_triton_core.keywords import check_known, keywords_of
 from constructs_triton_core.spelling import did_you_mean, quoted
 
 _STRINGS = "TYPE_STRING"
+# Arguments of tritonclient, whose closest names have another meaning.
+_FIXES = {
+    "timeout": "for a time limit, pass config=default_config(read_timeout_seconds=5, max_attempts=1) to "
+    "TritonClient.for_endpoint",
+    "model_name": "remove it, or for a multi-model endpoint, pass target_model to TritonClient.for_endpoint",
+}
 
 
 class ModelInputLike(Protocol):
@@ -39,7 +46,7 @@ class ModelConfigLike(Protocol):
     def max_batch_size(self) -> int: ...
 
 
-def check_model_config(model_config: ModelConfigLike | None) -> None:
+def check_config(model_config: ModelConfigLike | None) -> None:
     """Check that a configuration, if there is one, is not the path or the text of one."""
     if model_config is not None and not (
         hasattr(model_config, "input") and hasattr(model_config, "max_batch_size")
@@ -50,9 +57,23 @@ def check_model_config(model_config: ModelConfigLike | None) -> None:
         )
 
 
+def check_call(options: Iterable[str], method: Callable[..., Any], *callees: Callable[..., Any]) -> None:
+    """Check the keywords of ``method``, which passes those of ``callees`` on.
+
+    The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.
+    """
+    for name in (each for each in options if each[:1].islower()):
+        what = f"TritonClient.{method.__name__}()"
+        if name in _FIXES:
+            raise TypeError(f"{what} got an unexpected keyword argument '{name}'; {_FIXES[name]}")
+        passed = [keywords_of(each) for each in callees]
+        others = [each for keywords in passed for each in keywords.names if each not in keywords.positional]
+        check_known([name], [*keywords_of(method).names, *others], what)
+
+
 def check_inputs(
     inputs: Mapping[str, NDArray[Any]],
-    model_config: ModelConfigLike,
+    model_config: ModelConfigLike | None,
     datatypes: Mapping[str, str] | None = None,
 ) -> None:
     """Check names, datatypes, shapes and batch size of ``inputs`` against the model's configuration.
@@ -60,6 +81,8 @@ def check_inputs(
     With ``max_batch_size`` above zero the first axis of every input is the batch: it has the same size in
     all inputs and is at most ``max_batch_size``. ``datatypes`` is the argument of ``wire.encode_request``.
     """
+    if model_config is None:
+        return
     expected = {entry.name: entry for entry in model_config.input}
     _check_names(inputs, expected)
     for name, array in inputs.items():
@@ -89,16 +112,11 @@ def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, state
         dtype = next((row.dtype for row in DATATYPES if row.data_type == wanted), wanted)
         hint = f"convert it with astype({dtype!r})"
         if wanted == _STRINGS:  # astype makes no strings of numbers
-            hint = f"send strings or bytes, for example {_example_of_strings(array.shape)}"
+            example = f'numpy.full({list(array.shape)}, "...", dtype=object)'
+            hint = f"send strings or bytes, for example {example}; {FILE_HINT}"
         raise RequestEncodingError(
             f"{path}: data_type must be {wanted}, got {datatype.data_type} (dtype {array.dtype}); {hint}"
         )
-
-
-def _example_of_strings(shape: tuple[int, ...]) -> str:
-    if any(size != 1 for size in shape):
-        return f'numpy.full({list(shape)}, "...", dtype=object)'
-    return f'numpy.array({"[" * len(shape)}"..."{"]" * len(shape)}, dtype=object)'
 
 
 def _data_type_name(entry: ModelInputLike) -> str:

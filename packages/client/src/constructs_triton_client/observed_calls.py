@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["EmbeddedMetrics", "ObservedCall", "Observer", "observing"]
+from constructs_triton_core.errors import InvalidValueError
+
+__all__ = ["EmbeddedMetrics", "ObservedCall", "Observer", "check_observe", "observing"]
 
 
 @dataclass(slots=True)
@@ -34,6 +36,15 @@ class ObservedCall:
 
 
 Observer = Callable[[ObservedCall], None]
+
+
+def check_observe(observe: object) -> None:
+    """Check that an observer, if there is one, can be called."""
+    if observe is not None and not callable(observe):
+        raise InvalidValueError(
+            f"observe: must be a function of one ObservedCall, got {type(observe).__name__}; "
+            "for a list, write observe=calls.append"
+        )
 
 
 @contextmanager

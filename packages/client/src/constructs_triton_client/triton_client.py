@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from constructs_triton_client.async_inference import PendingInference, start_inference
 from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, stream_events
-from constructs_triton_client.input_checks import ModelConfigLike, check_inputs, check_model_config
-from constructs_triton_client.observed_calls import ObservedCall, Observer, observing
+from constructs_triton_client.input_checks import ModelConfigLike, check_call, check_config, check_inputs
+from constructs_triton_client.observed_calls import ObservedCall, Observer, check_observe, observing
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
@@ -29,7 +29,6 @@ from constructs_triton_client.wire.requests import (
 from constructs_triton_client.wire.responses import InferenceResult
 from constructs_triton_core.concurrency import map_concurrently
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.keywords import check_known, keywords_of
 from constructs_triton_core.model_index import ModelIndex
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class TritonClient:
 
     Raises:
         InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
-            negative, or ``model_config`` is no configuration, or ``transport`` no transport.
+            negative, or ``model_config``, ``transport`` or ``observe`` is of another type.
     """
 
     def __init__(
@@ -72,7 +71,8 @@ class TritonClient:
         observe: Observer | None = None,
     ) -> None:
         check_wake_timeout(wake_timeout)
-        check_model_config(model_config)
+        check_config(model_config)
+        check_observe(observe)
         if inference_component is not None and target_model is not None:
             raise InvalidValueError(
                 f'target_model: a component contains one model, got "{target_model}" with '
@@ -196,8 +196,8 @@ class TritonClient:
             InvocationError: the endpoint or the model returned an error.
             ResponseDecodingError: the response is malformed.
         """
-        if self.model_config is not None:
-            check_inputs(inputs, self.model_config, datatypes)
+        check_call(invoke_options, self.infer)
+        check_inputs(inputs, self.model_config, datatypes)
         request = encode_request(
             inputs,
             outputs=outputs,
@@ -220,6 +220,7 @@ class TritonClient:
                 most one dimension of the input may be variable.
             **invoke_options: Parameters of InvokeEndpoint, as in ``infer``.
         """
+        check_call(invoke_options, self.infer_raw)
         return self._invoke(encode_raw_request(data), invoke_options)
 
     def infer_many(
@@ -244,6 +245,7 @@ class TritonClient:
         Raises:
             InvalidValueError: ``max_concurrency`` is below 1.
         """
+        check_call(options, self.infer_many, self.infer)
         return map_concurrently(
             lambda inputs: self.infer(inputs, outputs, **options), requests, max_concurrency=max_concurrency
         )
@@ -267,6 +269,7 @@ class TritonClient:
             InvocationError: the endpoint or the model returned an error, also in the middle of a stream.
             ResponseDecodingError: an event is malformed.
         """
+        check_call(invoke_options, self.infer_stream)
         if self.target_model or "TargetModel" in invoke_options:
             raise InvalidValueError(
                 f"target_model: multi-model endpoints cannot stream, got "
@@ -308,8 +311,7 @@ class TritonClient:
                 "inference_component: InvokeEndpointAsync does not support components, got "
                 f'"{self.inference_component}"; use infer, or an endpoint with async_inference'
             )
-        if self.model_config is not None:
-            check_inputs(inputs, self.model_config, encoding.get("datatypes"))
+        check_inputs(inputs, self.model_config, encoding.get("datatypes"))
         request = encode_request(inputs, outputs=outputs, **encoding)
         invocation = Invocation(request.body, request.content_type, options or {})
         return start_inference(self.transport, invocation, input_location)
@@ -337,12 +339,8 @@ class TritonClient:
         return ObservedCall(getattr(self.transport, "endpoint_name", ""), model)
 
     def _with_component(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        # The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.
-        own = {*keywords_of(TritonClient.infer).names, "max_concurrency"}
-        check_known((name for name in options if name[:1].islower()), own, "TritonClient.infer()")
-        if self.inference_component is None:
-            return dict(options)
-        return {"InferenceComponentName": self.inference_component, **options}
+        name = self.inference_component
+        return dict(options) if name is None else {"InferenceComponentName": name, **options}
 
     def _resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = self._with_component(given)
