@@ -31,6 +31,15 @@ def recorded() -> RecordedRequest:
     return RecordedRequest.of("all", ARRAYS, result, target_model="alpha")
 
 
+@pytest.mark.parametrize("given", ["requests.json", Path("requests.json")])
+def test_path_in_place_of_requests_is_rejected(given: Any) -> None:
+    """The error names the method that reads a file."""
+    with pytest.raises(
+        InvalidValueError, match=r"requests: must be .*; write RecordedRequests.from_file\(path"
+    ):
+        RecordedRequests(given)
+
+
 def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
     """Small finite arrays are in the JSON, others in .npy files, and all come back as they were."""
     path = tmp_path / "requests.json"

@@ -144,6 +144,14 @@ class RecordedRequests:
 
     requests: Sequence[RecordedRequest] = field(default=())
 
+    def __post_init__(self) -> None:
+        given: object = self.requests
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise InvalidValueError(
+                f"requests: must be RecordedRequest objects, got {type(given).__name__}; write "
+                "RecordedRequests.from_file(path) for a file, or pass a list"
+            )
+
     @classmethod
     def from_file(cls, path: Path | str) -> RecordedRequests:
         """Read the file and its arrays.
