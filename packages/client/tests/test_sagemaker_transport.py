@@ -182,7 +182,7 @@ def test_model_that_is_not_ready_is_retried(server: Server) -> None:
         (failure("ModelNotReadyException", 429), ModelNotReadyError, 429, "request was rejected: no"),
         (failure("ThrottlingException", 400), EndpointThrottledError, 400, "request was rejected: no"),
         (model_failure(507, OUT_OF_MEMORY), ModelOutOfMemoryError, 507, "model failed: out of memory"),
-        (model_failure(400, OUT_OF_MEMORY), InvocationError, 400, "model failed: out of memory"),
+        (model_failure(400, "wrong shape"), InvocationError, 400, "request was rejected: wrong shape"),
         (model_failure(500, "segfault"), InvocationError, 500, "model failed: segfault"),
     ],
 )

@@ -138,7 +138,13 @@ class SageMakerTransport:
         events = iter(response["Body"])
         try:
             while (event := self._guard(lambda: next(events, None))) is not None:
-                yield self._payload(event)
+                if "PayloadPart" not in event:
+                    raise build_invocation_error(
+                        self.endpoint_name,
+                        "the stream has an unknown event",
+                        code=str(next(iter(event), "no name")),
+                    )
+                yield event["PayloadPart"].get("Bytes", b"")
         finally:
             response["Body"].close()
 
@@ -238,15 +244,6 @@ class SageMakerTransport:
             **invocation.options,
         }
 
-    def _payload(self, event: Mapping[str, Any]) -> bytes:
-        """Return the bytes of one event of a stream."""
-        if "PayloadPart" not in event:
-            raise build_invocation_error(
-                self.endpoint_name, "the stream has an unknown event", code=str(next(iter(event), "no name"))
-            )
-        data: bytes = event["PayloadPart"].get("Bytes", b"")
-        return data
-
     def _guard(self, action: Any) -> Any:
         """Run ``action``, and raise all errors as errors of this package."""
         from botocore import exceptions  # noqa: PLC0415 - see _import_boto3
@@ -321,7 +318,7 @@ def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationErro
     is_original = type(status) is int and 100 <= status <= 999
     return build_invocation_error(
         endpoint,
-        "the model failed" if code in _MODEL_CODES else "the request was rejected",
+        "the model failed" if code in _MODEL_CODES and status != 400 else "the request was rejected",
         code=code,
         status=status if is_original else metadata.get("HTTPStatusCode"),
         model_message=read_model_message(str(message)) if message else error.get("Message"),
