@@ -74,6 +74,7 @@ PROOFS = {
     "tensor-data-type-number": Proof(400, requests=[[tensor(each)] for each in (*_TYPES, "BYTES")]),
     "python-execute": Proof(500, requests=[[tensor()]]),
     "python-no-tensors": Proof(400, requests=[[tensor()]]),
+    "python-no-tensors: config.pbtxt in the version folder": Proof(400, requests=[[tensor()]]),
     "ensemble-duplicate-tensor": Proof(400, "pipe"),
     "ensemble-writes-input": Proof(None, "pipe", [[tensor()]]),
 }
