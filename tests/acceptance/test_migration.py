@@ -38,7 +38,12 @@ def synthesize(folder: Path, name: str, code: str) -> Path:
 def test_endpoint_stays_while_its_constructs_are_replaced(tmp_path: Path) -> None:
     """The update keeps the endpoint and its name, and deletes the old model, configuration and role."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
-    before, after = ((FILES / name).read_text() for name in ("l1.py", "from_l1.py"))
+    before = Path(__file__).with_name("l1_app.py").read_text()
+    after = (FILES / "app.py").read_text().partition("count = ")[0]
+    kept = 'endpoint_name="digits", variant_name="main"'
+    after, count = re.subn(r'endpoint_name="[^"]*",\s+adopt_existing=True', kept, after)
+    assert count == 1
+    after += 'endpoint.cfn_endpoint.override_logical_id("Endpoint")\napp.synth()\n'
     with SimulatedAccount() as aws:
         aws.bootstrap()
         view = StackView(aws, STACK)

@@ -13,9 +13,7 @@ with tarfile.open("model.tar.gz", "w:gz") as archive:
 
 app = cdk.App()
 stack = cdk.Stack(app, "Vision", env=cdk.Environment(region="us-east-1"))
-role = iam.Role(
-    stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com")
-)
+role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
 asset = assets.Asset(stack, "Archive", path=str(Path("model.tar.gz").resolve()))
 asset.grant_read(role)
 pull = [
