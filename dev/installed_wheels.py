@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from members import PROJECT
+from members import PROJECT, members_of
 
 #: The Python versions that the classifiers name.
 PYTHON_VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 UV = (sys.executable, "-m", "uv")
+#: uv keeps wheels by path: without this, it would install an earlier build from a folder of the same name.
+REFRESH = tuple(word for member in members_of() for word in ("--refresh-package", member.name))
 
 
 class CommandError(Exception):
@@ -125,11 +127,11 @@ def install(
     options = () if dist is None else ("--find-links", str(dist))
     target = ("pip", "install", "--quiet", "--python", environment.python, "-c", PROJECT / "constraints.txt")
     if requirements:
-        run(*UV, *target, *options, *requirements, cwd=folder)
+        run(*UV, *target, *options, *REFRESH, *requirements, cwd=folder)
     return environment
 
 
 def add(environment: Environment, dist: Path, *words: str) -> None:
     """Run ``pip install`` with these words in an environment, with this project's packages from ``dist``."""
     options = ("--quiet", "--python", environment.python, "--find-links", dist)
-    run(*UV, "pip", "install", *options, *words, cwd=environment.folder)
+    run(*UV, "pip", "install", *options, *REFRESH, *words, cwd=environment.folder)
