@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -80,6 +82,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_unconfigure() -> None:
     """Remove the cache that this process created."""
     shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder; pytest's own fixture reads the names of all earlier ones to find the next number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture(scope="module")

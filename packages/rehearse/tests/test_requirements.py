@@ -1,4 +1,4 @@
-"""What a rehearsal needs: the packages of the extra, and a release of moto that it can adapt."""
+"""What a rehearsal needs: the packages of the extra, and a release of moto that it can adapt and clean."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.replacement import replaced
 from constructs_triton_core.errors import MissingDependencyError
 
@@ -45,3 +46,19 @@ def test_unsupported_release_of_moto_names_the_fix() -> None:
     with replaced(FakeBackend, "validate", 1, is_new=True):
         assert vars(FakeBackend)["validate"] == 1
     assert "validate" not in vars(FakeBackend)
+
+
+@pytest.mark.e2e
+@pytest.mark.xdist_group("loopback_stack")
+def test_next_account_has_no_attachments() -> None:
+    """A managed policy of AWS that one account attached has no attachment in the next one."""
+    arn = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
+    counts = []
+    for _ in range(2):
+        with SimulatedAccount() as account:
+            iam = account.client("iam")
+            counts.append(iam.get_policy(PolicyArn=arn)["Policy"]["AttachmentCount"])
+            iam.create_role(RoleName="role", AssumeRolePolicyDocument="{}")
+            iam.attach_role_policy(RoleName="role", PolicyArn=arn)
+            counts.append(iam.get_policy(PolicyArn=arn)["Policy"]["AttachmentCount"])
+    assert counts == [0, 1, 0, 1]

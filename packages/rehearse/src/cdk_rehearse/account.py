@@ -41,6 +41,7 @@ from .stacks.stack import Stack, Stacks
 REGION = "us-east-1"
 _QUALIFIER = "hnb659fds"
 _BOOTSTRAP_VERSION = "33"
+_APPLICATION = DomainDispatcherApplication(create_backend_app)  # compiles the routes of each service once
 
 
 class SimulatedAccount:
@@ -81,9 +82,8 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
-            application = DomainDispatcherApplication(create_backend_app)
-            url = cleanup.enter_context(server.serving(application))
-            self.api = ServiceApi(url, self._account, self._region, application)
+            url = cleanup.enter_context(server.serving(_APPLICATION))
+            self.api = ServiceApi(url, self._account, self._region, _APPLICATION)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)

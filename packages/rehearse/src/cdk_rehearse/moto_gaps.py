@@ -7,6 +7,7 @@
 * Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
 * The managed policies of AWS are parsed once in a process, since that takes half a second.
+* A symmetric key has no private key, which would take a tenth of a second and can sign nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
 from moto.iam.models import IAMBackend, ManagedPolicy
+from moto.kms import models as kms_models
 from moto.s3.models import FakeBucket
 from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
@@ -42,6 +44,7 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
         wrapped(FakeEndpointConfig, "validate_production_variants", validate_others),
         replaced(FakeBucket, "_log_permissions_enabled_policy", lambda *_, **__: True),
         wrapped(response, "create_model", partial(_create_model, check)),
+        wrapped(kms_models, "generate_private_key", _private_key),
         wrapped(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregister),
         wrapped(response, "describe_model", partial(_describe_kept, models, "ModelName")),
         wrapped(response, "create_endpoint_config", _create_endpoint_config),
@@ -50,18 +53,20 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
 
 
 def parsed_managed_policies() -> Any:
-    """A patch that gives each account a copy of the managed policies; active before IAM is used."""
-    return wrapped(IAMBackend, "_init_aws_policies", _copied)
+    """A patch that gives each account the managed policies as they were; active before IAM is used."""
+    return wrapped(IAMBackend, "_init_aws_policies", _detached)
 
 
-def _copied(original: Callable[[Any], list[ManagedPolicy]], backend: Any) -> list[ManagedPolicy]:
+def _detached(original: Callable[[Any], list[ManagedPolicy]], backend: Any) -> list[ManagedPolicy]:
     key = (backend.account_id, backend.region_name)
-    if key not in _MANAGED_POLICIES:
-        _MANAGED_POLICIES[key] = original(backend)
-    copies = [object.__new__(type(each)) for each in _MANAGED_POLICIES[key]]  # which moto does not track
-    for each, parsed in zip(copies, _MANAGED_POLICIES[key], strict=True):
-        vars(each).update(vars(parsed))
-    return copies
+    kept = _MANAGED_POLICIES[key] = _MANAGED_POLICIES.get(key) or original(backend)
+    for each in kept:
+        each.attachment_count = 0  # all that moto changes in them; the account before has ended
+    return kept
+
+
+def _private_key(original: Callable[[str], Any], key_spec: str) -> Any:
+    return None if key_spec == "SYMMETRIC_DEFAULT" else original(key_spec)
 
 
 def _create_model(check: ExecutionRoleCheck, original: Callable[[Any], Any], response: Any) -> Any:
@@ -87,11 +92,9 @@ def _keep(resource: Any, wanted: Mapping[str, Any], members: tuple[str, ...]) ->
     resource.kept_members = {name: wanted[name] for name in members if name in wanted}
 
 
-def _describe_kept(
-    store: str, name_member: str, original: Callable[[Any], Any], response: Any
-) -> ActionResult:
+def _describe_kept(store: str, member: str, original: Callable[[Any], Any], response: Any) -> ActionResult:
     answer = original(response).result
-    found = getattr(response.sagemaker_backend, store)[json.loads(response.body)[name_member]]
+    found = getattr(response.sagemaker_backend, store)[json.loads(response.body)[member]]
     return ActionResult({**dict(answer), **found.kept_members})
 
 

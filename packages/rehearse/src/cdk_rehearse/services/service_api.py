@@ -40,6 +40,7 @@ def client(service: str, endpoint_url: str, region: str, credentials: dict[str, 
     return make(service, config=config, **place, **(credentials or CREDENTIALS))
 
 
+_backends: Any = cache(get_backend)  # the type depends on the service's name
 Place = tuple[str, str, str]
 """Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
 
@@ -123,12 +124,6 @@ class ServiceApi:
         names = self.not_simulated.setdefault(what, [])
         if (name := f"{stack}/{logical_id}" if stack else logical_id) not in names:
             names.append(name)
-
-
-@cache
-def _backends(service: str) -> Any:
-    named: Any = get_backend  # the type depends on the service's name
-    return named(service)
 
 
 def _error_class(service: str, code: str) -> type[StackError]:

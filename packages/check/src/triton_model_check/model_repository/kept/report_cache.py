@@ -30,8 +30,7 @@ class ReportCache:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._root = directory
-        self._directory = directory / _FOLDER
+        self._root, self._directory = directory, directory / _FOLDER
 
     def find(self, key: str) -> Any:
         """Return the value of ``key``, or ``None``."""
@@ -53,10 +52,11 @@ class ReportCache:
             self._evict()
 
     def _evict(self) -> None:
-        with os.scandir(self._directory) as entries:
-            reports = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_file()]
-        for _, path in sorted(reports)[:-_MOST_REPORTS]:
-            Path(path).unlink(missing_ok=True)
+        reports = [each for each in os.scandir(self._directory) if each.is_file()]
+        if len(reports) > _MOST_REPORTS:  # then more than needed, because their times take longest
+            oldest = sorted(reports, key=lambda each: each.stat().st_mtime_ns)
+            for report in oldest[: -_MOST_REPORTS * 4 // 5]:
+                Path(report.path).unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         return self._directory / f"{key}.json"
