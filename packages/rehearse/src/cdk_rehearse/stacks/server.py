@@ -45,17 +45,14 @@ def serving(application: Any) -> Iterator[str]:
 
 
 def _call(
-    reply: Callable[[Request], Response | None],
-    original: Callable[..., Iterable[bytes]],
-    application: Any,
-    environ: dict[str, Any],
-    start_response: Any,
+    reply: Callable[[Request], Response | None], original: Any, application: Any, environ: Any, start: Any
 ) -> Iterable[bytes]:
     try:
         response = reply(Request(environ))
     except ApiError as error:
-        return refuse(environ, start_response, "400 Bad Request", error.code, str(error))
-    return (response or partial(original, application))(environ, start_response)
+        return refuse(environ, start, "400 Bad Request", error.code, str(error))
+    answer: Iterable[bytes] = (response or partial(original, application))(environ, start)
+    return answer
 
 
 def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
