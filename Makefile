@@ -1,6 +1,6 @@
 # Two commands do most on a machine that has python3, node and make:
 #   make demo   synthesize app.py, run its endpoint on this machine with the real Triton server, classify digits
-#   make test   lint, types and the whole suite, in under ten minutes
+#   make test   lint, types and the whole suite, in under six minutes
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,7 +61,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest`, `make acceptance` and COVERAGE=1 run them with NumPy 1. COVERAGE=1 measures the tests,
 # which makes them half as slow again, so that `make acceptance` after it has no need to.
-test: ## lint, types and all tests but the slowest, in under ten minutes; with COVERAGE=1 as `make coverage`
+test: ## lint, types and all tests but the slowest, in under six minutes; with COVERAGE=1 as `make coverage`
 	@$(MAKE) --no-print-directory --jobs=2 lint javascript
 ifdef COVERAGE
 	@rm -f $(MEASURED)

@@ -69,12 +69,20 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let the processes of xdist send fewer messages."""
+    if hasattr(session.config, "workerinput"):
+        from distributed_tests import send_less
+
+        send_less(session.config)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Distribute tests by group and file."""
     if config.getoption("dist") != "loadgroup":
         return None
-    from file_scheduling import FileScheduling
+    from distributed_tests import FileScheduling
 
     return FileScheduling(config, log)
 

@@ -126,7 +126,8 @@ def test_a_healthy_endpoint_has_a_state_and_no_diagnosis(run: Run) -> None:
         assert words in text
     assert "not read" not in text
     code, text = run("diagnose", NAME)
-    assert (code, text) == (0, f"{NAME}: InService\nno known failure found\n")
+    sources = "its status, stack, scaling and alarms, and the end of its logs"
+    assert (code, text) == (0, f"{NAME}: InService\nno known failure found in {sources}\n")
 
 
 def test_the_endpoints_of_a_stack_are_found(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Unpack
 
 from aws_cdk import Aws
@@ -224,12 +225,17 @@ def graph(
         "properties": {
             "view": "timeSeries",
             "title": title,
-            "region": Aws.REGION,
+            "region": _region(),
             "metrics": graph_metrics(left, right),
             **({"annotations": {"horizontal": lines}} if lines else {}),
             "yAxis": axes,
         },
     }
+
+
+@cache
+def _region() -> str:
+    return Aws.REGION  # a call to the CDK, and the same for all graphs
 
 
 def title_row(text: str) -> _Row:

@@ -51,9 +51,9 @@ GRANTEE = ("grant_principal", 'iam.Role.from_role_arn(self, "Caller", "...")')
 def check_has(property: str, value: object, attribute: str, example: str) -> None:
     """Check that a value has the attribute of one of CDK's interfaces. ``None`` passes.
 
-    The interfaces have no common Python class, so ``isinstance`` cannot check them.
+    The interfaces have no common Python class, so ``isinstance`` cannot check them. A class answers at once.
     """
-    if value is not None and not hasattr(value, attribute):
+    if value is not None and not (hasattr(type(value), attribute) or hasattr(value, attribute)):
         from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message
 
         what, fix = f"an object with {attribute}", fix_of(example, value)

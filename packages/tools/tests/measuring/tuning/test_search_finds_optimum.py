@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from simulated_models import (
@@ -26,6 +27,11 @@ SPACE = SearchSpace(2, 64, delays_microseconds=(3000, 7500, 15_000))
 THREADS = replace(SPACE, most_batch=1, parameters=(("threads", ("1", "2")),))
 PLAIN, TWO_THREADS = ModelSettings(), ModelSettings(parameters=(("threads", "2"),))
 SEEDS = range(2)
+CASES = {
+    "fixed time per batch": ({"m": fixed_per_batch}, SPACE, PLAIN, ModelSettings(1, 64)),
+    "time per item": ({"m": per_item}, SPACE, PLAIN, ModelSettings(2, 1)),
+    "one thread each": ({"m": threaded}, THREADS, TWO_THREADS, ModelSettings(2, 1, 0, (("threads", "1"),))),
+}
 
 
 def run(
@@ -40,11 +46,12 @@ def run(
     return race
 
 
-CASES = {
-    "fixed time per batch": ({"m": fixed_per_batch}, SPACE, PLAIN, ModelSettings(1, 64)),
-    "time per item": ({"m": per_item}, SPACE, PLAIN, ModelSettings(2, 1)),
-    "one thread each": ({"m": threaded}, THREADS, TWO_THREADS, ModelSettings(2, 1, 0, (("threads", "1"),))),
-}
+@cache
+def race_of(case: str, seed: int) -> tuple[SimulatedModels, Race]:
+    """The race of a case, once for all tests that look at it."""
+    costs, space, present, _ = CASES[case]
+    models = SimulatedModels(costs, seed)
+    return models, run(models, {"m": space}, Candidate.of(m=present))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -54,9 +61,8 @@ def test_search_finds_a_configuration_within_a_tenth_of_the_optimum(name: str, s
 
     The plan announces at least as many candidates as were tried.
     """
-    costs, space, present, optimum = CASES[name]
-    models = SimulatedModels(costs, seed)
-    race = run(models, {"m": space}, Candidate.of(m=present))
+    _, space, _, optimum = CASES[name]
+    models, race = race_of(name, seed)
     truth = models.capacity(race.best)
     assert truth >= 0.9 * models.capacity(Candidate.of(m=optimum)), race.trials
     assert models.seconds < 8 * 60
@@ -109,8 +115,8 @@ def test_other_outputs_end_the_setting() -> None:
 
 def test_a_winning_batch_gets_delays() -> None:
     """Delays are tried only after a batch has won, and one that does not help is below the best."""
-    batched = run(SimulatedModels({"m": fixed_per_batch}), {"m": SPACE}, Candidate.of(m=PLAIN))
-    single = run(SimulatedModels({"m": per_item}), {"m": SPACE}, Candidate.of(m=PLAIN))
+    _, batched = race_of("fixed time per batch", 0)
+    _, single = race_of("time per item", 0)
     assert {candidate["m"].delay_microseconds for candidate in batched.trials} == {0, 3000, 7500, 15_000}
     assert {candidate["m"].delay_microseconds for candidate in single.trials} == {0}
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
 _NONE = "no known failure found"
+_SOURCES = "its status, stack, scaling and alarms, and the end of its logs"
 _NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
 
 
@@ -118,7 +119,7 @@ def _text(result: EndpointDiagnosis) -> str:
             f"`constructs-triton logs {result.endpoint} --errors`"
         )
     else:
-        lines.append(f"no known failure found{' in what could be read' if result.not_read else ''}")
+        lines.append(f"{_NONE} in {'what could be read' if result.not_read else _SOURCES}")
     lines += [f"not read: {each}" for each in result.not_read]
     return "\n".join(lines)
 
