@@ -27,9 +27,12 @@ Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. All 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from constructs_triton_core.findings import Finding, Verdict, format_findings
 from constructs_triton_core.visible_text import visible_lines
+
+if TYPE_CHECKING:
+    from constructs_triton_core.findings import Finding
 
 __all__ = [
     "ArchiveError",
@@ -172,12 +175,11 @@ class RepositoryError(ConstructsTritonError):
     """
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
+        from constructs_triton_core.findings import Verdict, format_findings  # noqa: PLC0415 - not for --help
+
+        self.repository, self.findings, self.verdict = repository, tuple(findings), Verdict.of(findings)
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
-        verdict = Verdict.of(findings)
-        super().__init__(f"{repository}: {count}, {verdict.words}\n{format_findings(findings)}")
-        self.repository = repository
-        self.verdict = verdict
-        self.findings = tuple(findings)
+        super().__init__(f"{repository}: {count}, {self.verdict.words}\n{format_findings(findings)}")
 
 
 class ArchiveError(ConstructsTritonError):

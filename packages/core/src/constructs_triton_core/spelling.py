@@ -71,10 +71,9 @@ def _differing(name: str, candidate: str) -> int:
 
 def _may_suggest() -> bool:
     left = _suggestions_left.get()
-    if left is None:
-        return True
-    left[0] -= 1
-    return left[0] >= 0
+    if left is not None:
+        left[0] -= 1
+    return left is None or left[0] >= 0
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
@@ -93,9 +92,7 @@ def quoted(names: Iterable[str], most: int = _MOST_QUOTED) -> str:
     words = [f'"{_shortened(name)}"' for name in known[:most]]
     if len(known) > most:
         words.append(f"{len(known) - most:,} more")
-    if not words:
-        return "nothing"
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing"
 
 
 def _shortened(name: str) -> str:

@@ -284,18 +284,15 @@ def ending_with_signals() -> Iterator[None]:
     A second signal ends the process at once. What the caller of the process ignores stays ignored, such as
     SIGHUP under nohup.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    usual = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    can_handle = threading.current_thread() is threading.main_thread()
+    usual = [number for number in _SIGNALS if can_handle and signal.getsignal(number) is signal.SIG_DFL]
     for number in usual:
         signal.signal(number, _end_by_signal)
     try:
         yield
     finally:
         for number in usual:
-            signal.signal(number, before[number])
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _end_by_signal(number: int, _: FrameType | None) -> None:
