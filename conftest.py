@@ -27,6 +27,10 @@ os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
 os.environ.setdefault("NODE_NO_WARNINGS", "1")
 # The tests do not write to the developer's cache.
 os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="constructs-triton-tests-")
+# pytest keeps the folders of three runs. Those of runs that tests start are elsewhere: this run would delete
+# its own at its end, which takes 20 seconds.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["CONSTRUCTS_TRITON_CACHE_DIR"]
 # No test can reach an AWS account, even if the developer's shell has credentials.
 os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
