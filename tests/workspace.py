@@ -17,15 +17,13 @@ class Package(NamedTuple):
     """A package.
 
     ``floors`` are the packages from which it imports. ``others`` are those of other projects that its
-    modules import, at the top of a module or in a function. ``lines`` is the highest number of lines of its
-    Python modules and stubs, without the files of users' projects.
+    modules import, at the top of a module or in a function.
     """
 
     name: str
     source: str
     floors: tuple[str, ...]
     others: frozenset[str]
-    lines: int
 
     @property
     def root(self) -> Path:
@@ -42,11 +40,6 @@ class Package(NamedTuple):
         """The lists of public names."""
         return sorted(self.root.rglob("*.pyi"))
 
-    @property
-    def size(self) -> int:
-        """The lines of its modules and stubs."""
-        return sum(path.read_text().count("\n") for path in (*self.modules, *self.stubs))
-
 
 _AWS = {"boto3", "botocore"}
 _CDK = {"aws_cdk", "constructs", "jsii"}
@@ -55,28 +48,25 @@ _CLIENT, _REHEARSE, _TOOLS = "constructs_triton_client", "cdk_rehearse", "constr
 PACKAGES = {
     each.name: each
     for each in (
-        Package(_CORE, "packages/core/src", (), frozenset({*_AWS, "rich"}), 6_000),
+        Package(_CORE, "packages/core/src", (), frozenset({*_AWS, "rich"})),
         Package(
             _CHECK,
             "packages/check/src",
             (_CORE,),
             frozenset({"blake3", "google", "isal", "onnx", "pathspec", "platformdirs", "rich"}),
-            24_000,
         ),
-        Package(_FUNCTIONS, "packages/functions/src", (), frozenset(_AWS), 3_600),
+        Package(_FUNCTIONS, "packages/functions/src", (), frozenset(_AWS)),
         Package(
             _CLIENT,
             "packages/client/src",
             (_CORE,),
             frozenset({*_AWS, "ml_dtypes", "numpy", "urllib3"}),
-            4_500,
         ),
         Package(
             _REHEARSE,
             "packages/rehearse/src",
             (_CORE,),
             frozenset({*_AWS, "cfnlint", "jsonschema", "moto", "regex", "werkzeug", "yaml"}),
-            11_000,
         ),
         Package(
             _TOOLS,
@@ -85,14 +75,12 @@ PACKAGES = {
             frozenset(
                 {*_AWS, "aiohttp", "blake3", "isal", "matplotlib", "multidict", "numpy", "rich", "uv", "yarl"}
             ),
-            36_000,
         ),
         Package(
             "constructs_triton",
             ".",
             (_CORE, _CHECK, _FUNCTIONS),
             frozenset({*_CDK, "blake3", "botocore", "cfnlint", "pytest", "shtab", "syrupy"}),
-            21_500,
         ),
     )
 }

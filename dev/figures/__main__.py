@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from tempfile import TemporaryDirectory
 
-from figures import measurements, sizes, verdicts
+from figures import measurements, sizes, thermometers, verdicts
 from figures.findings import findings
 from figures.table import LEGEND, Row
 
 Group = Callable[[], Iterable[Row]]
 GROUPS: Mapping[str, Group] = {
     "code": sizes.code,
+    "density": thermometers.density,
     "installed": sizes.installed,
     "words": sizes.words,
     "starts": measurements.starts,

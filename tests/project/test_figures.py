@@ -6,7 +6,7 @@ import re
 
 import figures.__main__ as command
 import pytest
-from figures import findings, measurements
+from figures import findings, measurements, thermometers
 from figures.table import Row, at_least, at_most
 from findings_ledger import HEAD
 
@@ -27,6 +27,20 @@ error   onnx-dims                                           4
 
 one                                              rejected: error onnx-dims (4)
 """
+#: The code is in the last six lines.
+PACKED = '''
+"""A module."""
+
+import os
+
+# A comment.
+first, second = 1, 2
+first, second = second, first
+for each in (first, second):
+    print(each)  # noqa: T201
+pairs = [(row, {each for each in range(row)}) for row in range(3)]
+flat = [0 if row else 1 for row in pairs]
+'''
 
 
 def _ledger(folder: str = "tests/oracle", one: str = "no findings") -> str:
@@ -67,16 +81,41 @@ def test_unknown_group_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     """The message has the names of the groups."""
     with pytest.raises(SystemExit):
         command.main(["wrods"])
-    assert "NAMES: must be among code, installed, words" in capsys.readouterr().err
+    assert "NAMES: must be among code, density, installed, words" in capsys.readouterr().err
 
 
 def test_words_are_calculated(capsys: pytest.CaptureFixture[str]) -> None:
     """Each row has a number, the limit of its test, and the path of the test."""
     assert command.main(["words"]) == 0
     line = re.compile(
-        r"^  hand-written pages, words +[\d,]+  at most 45,000 +tests/project/test_docu\w+\.py$", re.M
+        r"^  hand-written pages, words +[\d,]+  at most 55,000 +tests/project/test_docu\w+\.py$", re.M
     )
     assert line.search(capsys.readouterr().out)
+
+
+def test_density_is_counted() -> None:
+    """Docstrings, imports, blank lines and comments are no code; a swap is no parallel assignment."""
+    found = thermometers.of_module(PACKED)
+    assert found == {
+        "lines": 6,
+        "characters": sum(len(line.strip()) for line in PACKED.splitlines()[-6:]),
+        "comments": 1,
+        "statements": 6,
+        "loop variables": 4,
+        "each": 2,
+        "comprehensions": 3,
+        "nested comprehensions": 1,
+        "conditional expressions": 1,
+        "parallel assignments": 1,
+    }
+
+
+def test_density_stands_beside_praised_projects() -> None:
+    """Each figure has those of the installed httpx, packaging and cfn-lint in its note."""
+    rows = list(thermometers.density())
+    assert len(rows) == len(thermometers.FIGURES)
+    assert all(re.search(r"httpx [\d.]+, packaging [\d.]+, cfn-lint [\d.]+$", row.note) for row in rows)
+    assert all(row.limit == "" for row in rows)
 
 
 def test_ledgers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
