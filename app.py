@@ -27,7 +27,9 @@ REPOSITORIES = Path(__file__).parent / "assets" / "model_repositories"
 LATENCY_OBJECTIVE = cdk.Duration.millis(200)
 # Each Python model starts with 8 MiB of shared memory and gets more by 1 MiB; 16 threads answer requests.
 PYTHON_MODELS = TritonEnvironment(
-    shm_default_byte_size=cdk.Size.mebibytes(8), shm_growth_byte_size=cdk.Size.mebibytes(1), thread_count=16
+    shm_default_byte_size=cdk.Size.mebibytes(8),
+    shm_growth_byte_size=cdk.Size.mebibytes(1),
+    thread_count=16,
 )
 
 
@@ -68,7 +70,9 @@ class DemoStack(cdk.Stack):
             # One instance answers 50 requests a second within the objective, as a load test found.
             scaling = variant.auto_scale_instance_count(min_capacity=1, max_capacity=5)
             scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=50)
-        alarms = digits.add_alarms(actions=[self._on_call], model_latency_objective=LATENCY_OBJECTIVE)
+        alarms = digits.add_alarms(
+            actions=[self._on_call], model_latency_objective=LATENCY_OBJECTIVE
+        )
         digits.add_rollback_alarms(*alarms.rollback_alarms)
         digits.add_dashboard(model_latency_objective=LATENCY_OBJECTIVE)
 

@@ -199,7 +199,9 @@ def compare_reports(directory: Path, cache: Path, count: int) -> None:
     without = best_of(3, lambda: synthesize_without_reports(directory, cache))
     cached = best_of(3, lambda: synthesize(directory))
     print(f"  synth             {count / without:8.0f} a second")
-    print(f"  with its reports  {count / cached:8.0f} a second, {without / cached:.1f} times as fast")
+    print(
+        f"  with its reports  {count / cached:8.0f} a second, {without / cached:.1f} times as fast"
+    )
 
 
 def command_seconds(directory: Path) -> float:
@@ -207,7 +209,9 @@ def command_seconds(directory: Path) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "triton_model_check", "check", str(directory)]
     # As installed packages, those of a checkout are compiled once.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -221,7 +225,9 @@ def compare_commands(directory: Path, cache: Path, count: int) -> None:
         new.append(command_seconds(directory))
         unchanged.append(command_seconds(directory))
     print(f"  command           {min(new):8.2f} s, {count / min(new):.0f} models a second")
-    print(f"  unchanged         {min(unchanged):8.2f} s, {min(new) / min(unchanged):.1f} times as fast")
+    print(
+        f"  unchanged         {min(unchanged):8.2f} s, {min(new) / min(unchanged):.1f} times as fast"
+    )
 
 
 def main() -> None:

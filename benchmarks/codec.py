@@ -54,7 +54,9 @@ def make_cases() -> list[Case]:
         Case("1 image BF16", image.astype(ml_dtypes.bfloat16), "BF16"),
         Case("64 images BF16", batch.astype(ml_dtypes.bfloat16), "BF16"),
         Case("10,000 str, 4-78 long", np.array(words, dtype=object), "BYTES"),
-        Case("10,000 bytes, 4-78 long", np.array([w.encode() for w in words], dtype=object), "BYTES"),
+        Case(
+            "10,000 bytes, 4-78 long", np.array([w.encode() for w in words], dtype=object), "BYTES"
+        ),
         Case("10,000 bytes, all 32", np.array([c.encode() for c in codes], dtype=object), "BYTES"),
         Case("1 FP32 scalar", np.ones((1, 1), np.float32), "FP32"),
     ]

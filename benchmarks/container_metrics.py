@@ -20,7 +20,12 @@ from urllib.parse import urlsplit
 import aws_cdk as cdk
 import numpy as np
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 from constructs_triton_client.wire import encode_request
 from constructs_triton_tools.local import LocalEndpoint
 
@@ -70,14 +75,20 @@ def medians(connection: http.client.HTTPConnection, count: int) -> tuple[float, 
     seconds: dict[str, list[float]] = {name: [] for name in NAMES}
     for number in range(count):
         for name in list(NAMES)[:: 1 if number % 2 else -1]:
-            seconds[name].append(invoke(connection, name, bytes(request.body), request.content_type))
+            seconds[name].append(
+                invoke(connection, name, bytes(request.body), request.content_type)
+            )
     return tuple(statistics.median(each[count // 10 :]) * 1000 for each in seconds.values())
 
 
-def invoke(connection: http.client.HTTPConnection, name: str, body: bytes, content_type: str) -> float:
+def invoke(
+    connection: http.client.HTTPConnection, name: str, body: bytes, content_type: str
+) -> float:
     """Send one request and return how many seconds it took."""
     start = time.perf_counter()
-    connection.request("POST", f"/endpoints/{name}/invocations", body, {"Content-Type": content_type})
+    connection.request(
+        "POST", f"/endpoints/{name}/invocations", body, {"Content-Type": content_type}
+    )
     response = connection.getresponse()
     answer = response.read()
     if response.status != 200:

@@ -58,7 +58,11 @@ OURS = PRELUDE + "add(stack, sys.argv[1], compression_type=compression_type)\n"
 CDK_ASSET = PRELUDE + 'assets.Asset(stack, "Asset", path=sys.argv[1])\n'
 END = "print(time.perf_counter() - begun)\napp.synth()\n"
 
-SUBJECTS = {"files (NONE)": ("None", OURS), "archive (GZIP)": ("Gzip", OURS), "Asset": ("Asset", CDK_ASSET)}
+SUBJECTS = {
+    "files (NONE)": ("None", OURS),
+    "archive (GZIP)": ("Gzip", OURS),
+    "Asset": ("Asset", CDK_ASSET),
+}
 
 
 class Result(NamedTuple):
@@ -76,15 +80,21 @@ def main() -> None:
         write_model(folder / "warm", 0)
         write_model(folder / "model", arguments.megabytes * 1_000_000)
         time.sleep(SETTLING_SECONDS)
-        found = {subject: best_of(folder, subject, arguments.rounds) for subject in arguments.subjects}
+        found = {
+            subject: best_of(folder, subject, arguments.rounds) for subject in arguments.subjects
+        }
     print_results(found, arguments.megabytes)
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=200, help="of the model's weights")
-    parser.add_argument("--rounds", type=int, default=3, help="number of rounds, of which the best counts")
-    parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="number of rounds, of which the best counts"
+    )
+    parser.add_argument(
+        "--directory", type=Path, help="where to work; by default the temporary folder"
+    )
     parser.add_argument("--subjects", nargs="+", choices=SUBJECTS, default=list(SUBJECTS))
     return parser.parse_args()
 
@@ -128,7 +138,9 @@ def run(folder: Path, subject: str) -> float:
         **os.environ,
         "CONSTRUCTS_TRITON_CACHE_DIR": str(folder / "cache"),
         "HOME": str(folder / "home"),  # the CDK caches the hashes of files there
-        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(folder / "jsii"),  # else in the home, which is new each time
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(
+            folder / "jsii"
+        ),  # else in the home, which is new each time
         "CDK_VALIDATION": "false",
     }
     paths = (str(folder / "model"), str(folder / "out"), str(folder / "warm"))

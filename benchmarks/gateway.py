@@ -56,7 +56,9 @@ class Connection:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=600_000, help="bytes of the tensor (default: 600000)")
+    parser.add_argument(
+        "--size", type=int, default=600_000, help="bytes of the tensor (default: 600000)"
+    )
     parser.add_argument("--count", type=int, default=300, help="requests of a round (default: 300)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default: 3)")
     arguments = parser.parse_args()

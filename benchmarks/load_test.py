@@ -97,7 +97,9 @@ def run_tool(words: list[str], pattern: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=4, help="seconds of each measurement (default: 4)")
+    parser.add_argument(
+        "--seconds", type=int, default=4, help="seconds of each measurement (default: 4)"
+    )
     seconds = parser.parse_args().seconds
     port = multiprocessing.Value("i", 0)
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)
@@ -107,7 +109,10 @@ def main() -> None:
     url = f"http://127.0.0.1:{port.value}/endpoints/x/invocations"
     headers = {"Content-Type": "application/json"}
     own, children = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    for name, scope in (("load-test", None), ("load-test, signed", SigningScope("us-east-1", "sagemaker"))):
+    for name, scope in (
+        ("load-test", None),
+        ("load-test, signed", SigningScope("us-east-1", "sagemaker")),
+    ):
         request = PreparedRequest(url, headers, BODY, scope)
         measure(name, lambda request=request: asyncio.run(send_for(request, seconds)), own)  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:

@@ -17,11 +17,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from constructs_triton_tools.local.gateway.relay import payload_part
-from constructs_triton_tools.measuring.load_test.prepared_requests import HttpSender, PreparedRequest
+from constructs_triton_tools.measuring.load_test.prepared_requests import (
+    HttpSender,
+    PreparedRequest,
+)
 
 STREAMS = 16
 ROUNDS = 5
-EVENT = b'data: {"model_name":"m","model_version":"1","num_output_tokens":1,"text_output":" word"}\n\n'
+EVENT = (
+    b'data: {"model_name":"m","model_version":"1","num_output_tokens":1,"text_output":" word"}\n\n'
+)
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: %s\r\n\r\n"
 Read = Callable[[int, str], Awaitable[int]]
 
@@ -94,9 +99,13 @@ def _cost(run: Callable[[], Coroutine[Any, Any, int]]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--events", type=int, default=500, help="events of each stream (default: 500)")
+    parser.add_argument(
+        "--events", type=int, default=500, help="events of each stream (default: 500)"
+    )
     port = multiprocessing.Value("i", 0)
-    server = multiprocessing.Process(target=serve, args=(port, parser.parse_args().events), daemon=True)
+    server = multiprocessing.Process(
+        target=serve, args=(port, parser.parse_args().events), daemon=True
+    )
     server.start()
     while not port.value:
         time.sleep(0.05)

@@ -42,7 +42,8 @@ def model_without_weights(layers: int) -> onnx.ModelProto:
     first = helper.make_tensor_value_info(names[0], TensorProto.FLOAT, ["batch", SIZE])
     last = helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, ["batch", SIZE])
     weights = [
-        TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[SIZE, SIZE]) for i in range(layers)
+        TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[SIZE, SIZE])
+        for i in range(layers)
     ]
     graph = helper.make_graph(nodes, "products", [first], [last], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
@@ -126,9 +127,13 @@ def compare(title: str, path: Path, *, with_load: bool) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--layers", type=int, default=100, help="each has 19.4 MB of weights")
-    parser.add_argument("--without-load", action="store_true", help="onnx.load needs twice the file's size")
+    parser.add_argument(
+        "--without-load", action="store_true", help="onnx.load needs twice the file's size"
+    )
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:

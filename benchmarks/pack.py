@@ -27,7 +27,9 @@ from triton_model_check.model_repository import ModelRepository, pack
 repository = ModelRepository.from_directory(sys.argv[1])
 pack(repository, ["model"], sys.argv[2], archive_name="ours.tar.gz", use_cache=False)
 """
-OUR_PEAK_MEMORY = OURS + "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+OUR_PEAK_MEMORY = (
+    OURS + "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+)
 PYTHON_TARFILE = """
 import sys, tarfile
 with tarfile.open(sys.argv[2] + "/tarfile.tar.gz", "w:gz") as tar:
@@ -65,7 +67,9 @@ def main() -> None:
         else:
             write_random_weights(weights, arguments.megabytes * 1_000_000)
         (folder / "out").mkdir()
-        print_results(list(measure(repository, folder / "out", arguments.rounds)), weights.stat().st_size)
+        print_results(
+            list(measure(repository, folder / "out", arguments.rounds)), weights.stat().st_size
+        )
         if arguments.memory_gigabytes:
             write_random_weights(weights, arguments.memory_gigabytes * 1_000_000_000)
             print(
@@ -77,9 +81,15 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=512, help="of generated float32 weights")
     parser.add_argument("--weights", type=Path, help="pack this file instead of generated weights")
-    parser.add_argument("--memory-gigabytes", type=int, default=0, help="measure peak memory on this much")
-    parser.add_argument("--rounds", type=int, default=1, help="number of rounds, of which the best counts")
-    parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
+    parser.add_argument(
+        "--memory-gigabytes", type=int, default=0, help="measure peak memory on this much"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="number of rounds, of which the best counts"
+    )
+    parser.add_argument(
+        "--directory", type=Path, help="where to work; by default the temporary folder"
+    )
     return parser.parse_args()
 
 
@@ -107,7 +117,9 @@ def measure(repository: Path, out: Path, rounds: int) -> Iterator[Result]:
     ours = best_of(max(rounds, 2), lambda: run_python(OURS, repository, out)).minus(start)
     yield Result("constructs-triton", ours, (out / "ours.tar.gz").stat().st_size)
     for name, command in shell_commands(repository, out).items():
-        times = best_of(rounds, lambda command=command: subprocess.run(command, shell=True, check=True))  # type: ignore[misc]
+        times = best_of(
+            rounds, lambda command=command: subprocess.run(command, shell=True, check=True)
+        )  # type: ignore[misc]
         yield Result(name, times, (out / "shell.tar.gz").stat().st_size)
     times = best_of(rounds, lambda: run_python(PYTHON_TARFILE, repository, out)).minus(start)
     yield Result("Python tarfile", times, (out / "tarfile.tar.gz").stat().st_size)

@@ -49,14 +49,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         os.environ |= {
-            "CDK_CONTEXT_JSON": json.dumps(json.loads((PROJECT / "cdk.json").read_text())["context"]),
+            "CDK_CONTEXT_JSON": json.dumps(
+                json.loads((PROJECT / "cdk.json").read_text())["context"]
+            ),
             "CDK_OUTDIR": str(folder / "cdk.out"),
             "CONSTRUCTS_TRITON_CACHE_DIR": str(folder / "cache"),
             "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20",
         }
         synthesize(folder)
         show(
-            "local up", profile(folder, *COMMAND, "local", "up", folder / "cdk.out", "--port", "0", "--json")
+            "local up",
+            profile(folder, *COMMAND, "local", "up", folder / "cdk.out", "--port", "0", "--json"),
         )
         write_models(folder / "models", 500, "model.py", PYTHON_MODEL.encode())
         show("check", profile(folder, *COMMAND, "check", folder / "models"))
@@ -97,7 +100,9 @@ def profile(folder: Path, *arguments: str | Path, **variables: str) -> dict[str,
     """
     output = folder / "profile"
     command = [sys.executable, "-m", "cProfile", "-o", output, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | variables) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | variables
+    ) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if line.startswith('{"url"'):
@@ -111,7 +116,9 @@ def profile(folder: Path, *arguments: str | Path, **variables: str) -> dict[str,
 
 
 def part_of(function: str) -> str:
-    return next((part for part, pattern in PATTERNS.items() if re.search(pattern, function)), "rest")
+    return next(
+        (part for part, pattern in PATTERNS.items() if re.search(pattern, function)), "rest"
+    )
 
 
 def show(name: str, times: dict[str, float]) -> None:

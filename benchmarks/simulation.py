@@ -23,7 +23,9 @@ SEVERAL = Scaling(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=20, help="simulations of each kind (default: 20)")
+    parser.add_argument(
+        "--rounds", type=int, default=20, help="simulations of each kind (default: 20)"
+    )
     arguments = parser.parse_args()
     day = Traffic.pattern("diurnal", low=835, high=12200)
     fleet = Fleet(invocations_per_minute=1335, price_per_hour=0.94)

@@ -24,7 +24,9 @@ from pathlib import Path
 from waits import PYTHON_MODEL, run, write_models
 
 SCRIPTS = Path(sys.executable).parent
-OURS = "from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository"
+OURS = (
+    "from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository"
+)
 MODULES_OF_THE_CDK = f"""
 {OURS}
 import sys
@@ -81,7 +83,8 @@ def cpu_of(folder: Path, script: str, *arguments: str | Path) -> float:
     with tempfile.TemporaryDirectory(dir=folder) as new:
         os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = f"{new}/cache"
         words = [
-            Path(new, each.name) if each == folder / "archives" else each for each in map(Path, arguments)
+            Path(new, each.name) if each == folder / "archives" else each
+            for each in map(Path, arguments)
         ]
         return run(SCRIPTS / script, *words)[1]
 

@@ -104,9 +104,13 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=1024, help="of the large model's weights")
     parser.add_argument("--models", type=int, default=1000, help="how many small models")
-    parser.add_argument("--rounds", type=int, default=3, help="number of rounds, of which the best counts")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="number of rounds, of which the best counts"
+    )
     parser.add_argument("--project", type=Path, help="checkout whose environment runs this")
-    parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
+    parser.add_argument(
+        "--directory", type=Path, help="where to work; by default the temporary folder"
+    )
     return parser.parse_args()
 
 
@@ -132,23 +136,30 @@ def compare_large(folder: Path, arguments: argparse.Namespace) -> None:
     (archive,) = sorted((folder / "ours.out").glob("*.tar.gz"), key=size_of)[-1:]
     kept = folder / "archive.tar.gz"
     os.link(archive, kept)
-    print(f"one unchanged model, archive of {size_of(kept) / 1e6:.0f} MB, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"one unchanged model, archive of {size_of(kept) / 1e6:.0f} MB, load {os.getloadavg()[0]:.1f}"
+    )
     for case, is_new in (("a new cdk.out", True), ("the same cdk.out", False)):
         ours = measure(OURS, folder / "big", folder, rounds, is_new=is_new)
         theirs = measure(CDK_ASSET, kept, folder, rounds, outdir="asset.out", is_new=is_new)
         print(f"  into {case}")
         print(f"    constructs-triton    {ours.clock * 1e3:9.1f} ms")
-        print(f"    aws_s3_assets.Asset  {theirs.clock * 1e3:9.1f} ms   {theirs.clock / ours.clock:6.1f} x")
+        print(
+            f"    aws_s3_assets.Asset  {theirs.clock * 1e3:9.1f} ms   {theirs.clock / ours.clock:6.1f} x"
+        )
 
 
 def compare_many(folder: Path, arguments: argparse.Namespace) -> None:
     one = measure(OURS, folder / "small", folder, arguments.rounds, outdir="one.out")
     many = measure(OURS, folder / "many", folder, arguments.rounds, outdir="many.out")
     clock, cpu, _ = (
-        (after - before) * 1e3 / (arguments.models - 1) for before, after in zip(one, many, strict=True)
+        (after - before) * 1e3 / (arguments.models - 1)
+        for before, after in zip(one, many, strict=True)
     )
     print(f"{arguments.models} unchanged models, load {os.getloadavg()[0]:.1f}")
-    print(f"  one model              {one.clock * 1e3:9.1f} ms   template of {one.template_bytes} bytes")
+    print(
+        f"  one model              {one.clock * 1e3:9.1f} ms   template of {one.template_bytes} bytes"
+    )
     name = f"{arguments.models} models"
     print(f"  {name:22} {many.clock * 1e3:9.1f} ms   template of {many.template_bytes} bytes")
     print(f"  more for each model    {clock:9.2f} ms {cpu:9.3f} ms of CPU")
@@ -159,10 +170,23 @@ def size_of(path: Path) -> int:
 
 
 def measure(
-    code: str, subject: Path, folder: Path, rounds: int, *, outdir: str = "ours.out", is_new: bool = False
+    code: str,
+    subject: Path,
+    folder: Path,
+    rounds: int,
+    *,
+    outdir: str = "ours.out",
+    is_new: bool = False,
 ) -> Times:
     """Return the shortest times, after a round that fills the caches, and the bytes of the template."""
-    command = [sys.executable, "-c", code, str(subject), str(folder / outdir), str(folder / "small")]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        str(subject),
+        str(folder / outdir),
+        str(folder / "small"),
+    ]
     environment = {**os.environ, "CDK_VALIDATION": "false", "NODE_NO_WARNINGS": "1"}
     found = []
     for _ in range(rounds + 1):

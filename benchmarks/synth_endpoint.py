@@ -86,7 +86,9 @@ def synthesize(project: Path, script: Path, directory: Path, *arguments: str | P
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20",
         "NODE_NO_WARNINGS": "1",
     }
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as on any machine but a careful one
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # compiled once, as on any machine but a careful one
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, script, *arguments], env=environment, cwd=project, check=True)
     clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -96,12 +98,20 @@ def synthesize(project: Path, script: Path, directory: Path, *arguments: str | P
 def made(directory: Path, stack: str) -> dict[str, Any]:
     """Return the resources of the template by type and properties."""
     template = json.loads((directory / f"{stack}.template.json").read_text())
-    return {name: (each["Type"], each.get("Properties", {})) for name, each in template["Resources"].items()}
+    return {
+        name: (each["Type"], each.get("Properties", {}))
+        for name, each in template["Resources"].items()
+    }
 
 
 def compare(project: Path, stack: str, work: Path, rounds: int) -> None:
     """Synthesize both apps in turns and print the shortest times, because other load can only add time."""
-    ours, theirs, app, script = work / "ours", work / "theirs", project / APPS[stack], work / "l1.py"
+    ours, theirs, app, script = (
+        work / "ours",
+        work / "theirs",
+        project / APPS[stack],
+        work / "l1.py",
+    )
     script.write_text(WRITTEN_WITH_L1S, encoding="utf-8")
     synthesize(project, app, ours)  # fills the cache, and is what the other app copies
     synthesize(project, script, theirs, ours, stack)

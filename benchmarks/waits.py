@@ -64,7 +64,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder, project = Path(work), arguments.project.resolve()
         os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = str(folder / "cache")
-        os.environ["CDK_CONTEXT_JSON"] = json.dumps(json.loads((project / "cdk.json").read_text())["context"])
+        os.environ["CDK_CONTEXT_JSON"] = json.dumps(
+            json.loads((project / "cdk.json").read_text())["context"]
+        )
         os.environ["CDK_OUTDIR"] = str(folder / "cdk.out")
         os.chdir(project)
         run(sys.executable, project / "app.py")  # fills the caches
@@ -88,7 +90,9 @@ def run(*command: str | Path) -> tuple[float, float]:
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
+        raise SystemExit(
+            f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}"
+        )
     clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return clock, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
@@ -129,7 +133,9 @@ def write_models(directory: Path, count: int, file: str, content: bytes) -> None
     for number in range(count):
         version = directory / f"model_{number:04}" / "1"
         version.mkdir(parents=True)
-        (version.parent / "config.pbtxt").write_text(CONFIG.format(backend=backend), encoding="utf-8")
+        (version.parent / "config.pbtxt").write_text(
+            CONFIG.format(backend=backend), encoding="utf-8"
+        )
         (version / file).write_bytes(content)
 
 
@@ -139,7 +145,9 @@ def onnx_model() -> bytes:
 
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
     one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
-    graph = helper.make_graph([helper.make_node("Add", ["x", "one"], ["y"])], "add", [x], [y], [one])
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "one"], ["y"])], "add", [x], [y], [one]
+    )
     opsets = [helper.make_opsetid("", 13)]
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 

@@ -12,12 +12,18 @@ from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelE
 from .cdk.endpoint.network import TritonVpcEndpoints as TritonVpcEndpoints
 from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
 from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
-from .cdk.inference_component.component_endpoint import TritonComponentEndpoint as TritonComponentEndpoint
+from .cdk.inference_component.component_endpoint import (
+    TritonComponentEndpoint as TritonComponentEndpoint,
+)
 from .cdk.inference_component.container_component import (
     ContainerInferenceComponent as ContainerInferenceComponent,
 )
-from .cdk.inference_component.endpoint_properties import ComponentEndpointOptions as ComponentEndpointOptions
-from .cdk.inference_component.properties import InferenceComponentOptions as InferenceComponentOptions
+from .cdk.inference_component.endpoint_properties import (
+    ComponentEndpointOptions as ComponentEndpointOptions,
+)
+from .cdk.inference_component.properties import (
+    InferenceComponentOptions as InferenceComponentOptions,
+)
 from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
 from .cdk.model.model import TritonModel as TritonModel
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
@@ -50,4 +56,6 @@ from .cdk.repository.properties import TargetModelNaming as TargetModelNaming
 from .cdk.repository.target_model import TargetModel as TargetModel
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
 from .cdk.scaling.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
-from .cdk.scaling.scalable_instance_count import TritonScalableInstanceCount as TritonScalableInstanceCount
+from .cdk.scaling.scalable_instance_count import (
+    TritonScalableInstanceCount as TritonScalableInstanceCount,
+)

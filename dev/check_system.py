@@ -22,7 +22,10 @@ from types import ModuleType
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 # package.json of aws-cdk 2.1148.1: engines.
 OLDEST_NODE = 18
-LOCAL = Path(__file__).resolve().parent.parent / "packages/tools/src/constructs_triton_tools/local/server"
+LOCAL = (
+    Path(__file__).resolve().parent.parent
+    / "packages/tools/src/constructs_triton_tools/local/server"
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,9 @@ class MissingPiece:
     packages: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        fix = f"; install it with: apt-get install {' '.join(self.packages)}" if self.packages else ""
+        fix = (
+            f"; install it with: apt-get install {' '.join(self.packages)}" if self.packages else ""
+        )
         return f"missing: {self.what}, needed for {self.needed_for}{fix}"
 
 
@@ -51,7 +56,8 @@ def _missing_for_python() -> Iterator[MissingPiece]:
     if not OLDEST_PYTHON <= minor <= NEWEST_PYTHON:
         found = ".".join(map(str, minor))
         yield MissingPiece(
-            f"a Python from 3.11 to 3.13, got {found}", "the package; choose one with: make PYTHON=python3.12"
+            f"a Python from 3.11 to 3.13, got {found}",
+            "the package; choose one with: make PYTHON=python3.12",
         )
     elif importlib.util.find_spec("ensurepip") is None:
         yield MissingPiece("Python's ensurepip", "virtual environments", ("python3-venv",))
@@ -63,7 +69,9 @@ def _missing_for_triton() -> Iterator[MissingPiece]:
         return  # Triton does not run on this machine; the local endpoint reports that
     name = f"libpython3.{sys.version_info.minor}"
     if _load_libpython_search().find_libpython(sys.version_info[:2]) is None:
-        yield MissingPiece(f"{name}'s shared library", "the local endpoint's Python models", (name,))
+        yield MissingPiece(
+            f"{name}'s shared library", "the local endpoint's Python models", (name,)
+        )
 
 
 def _load_libpython_search() -> ModuleType:
@@ -94,9 +102,14 @@ def _missing_for_node() -> Iterator[MissingPiece]:
 
 def _install(packages: list[str]) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
+    for command in (
+        ["update", "-qq"],
+        ["install", "-y", "-qq", "--no-install-recommends", *packages],
+    ):
         print("+ apt-get", *command, flush=True)
-        subprocess.run(["apt-get", *command], check=False, env=environment, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["apt-get", *command], check=False, env=environment, stdout=subprocess.DEVNULL
+        )
 
 
 def main() -> int:
@@ -105,7 +118,9 @@ def main() -> int:
     parser.add_argument(
         "--install", action="store_true", help="as root, install what is missing with apt-get"
     )
-    parser.add_argument("--without-node", action="store_true", help="for what works without the CDK")
+    parser.add_argument(
+        "--without-node", action="store_true", help="for what works without the CDK"
+    )
     arguments = parser.parse_args()
     missing = list(missing_pieces(with_node=not arguments.without_node))
     packages = [package for piece in missing for package in piece.packages]

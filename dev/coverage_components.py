@@ -71,7 +71,9 @@ COMPONENT_LEFT_OUT: dict[str, LeftOut] = {
     "endpoint_arn": LeftOut("the endpoint's name is enough", "EndpointArn"),
     "ContainerMetricsConfigProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig"),
     "DeployedImageProperty": LeftOut(_READ_ONLY, None),
-    "InferenceComponentContainerSpecificationForInstanceTypeProperty": LeftOut(_MODEL, _INLINE_OF_TYPE),
+    "InferenceComponentContainerSpecificationForInstanceTypeProperty": LeftOut(
+        _MODEL, _INLINE_OF_TYPE
+    ),
     "InferenceComponentContainerSpecificationProperty": LeftOut(_MODEL, "Specification.Container"),
     "InferenceComponentPlacementStatusProperty": LeftOut(_READ_ONLY, None),
     "InferenceComponentRuntimeConfigProperty.current_copy_count": LeftOut(_READ_ONLY, None),
@@ -80,8 +82,12 @@ COMPONENT_LEFT_OUT: dict[str, LeftOut] = {
     "InferenceComponentSpecificationForInstanceTypeProperty.current_data_cache_config": LeftOut(
         _READ_ONLY, None
     ),
-    "InferenceComponentSpecificationForInstanceTypeProperty.container": LeftOut(_MODEL, _INLINE_OF_TYPE),
+    "InferenceComponentSpecificationForInstanceTypeProperty.container": LeftOut(
+        _MODEL, _INLINE_OF_TYPE
+    ),
     "InferenceComponentSpecificationProperty.container": LeftOut(_MODEL, "Specification.Container"),
     "InferenceComponentSpecificationProperty.current_data_cache_config": LeftOut(_READ_ONLY, None),
-    "MetricsEndpointProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig.MetricsEndpoints"),
+    "MetricsEndpointProperty": LeftOut(
+        _METRICS_PORT, _INLINE + "ContainerMetricsConfig.MetricsEndpoints"
+    ),
 }

@@ -71,4 +71,7 @@ def _keywords(declaration: Declaration) -> Mapping[str, str]:
     if not is_typeddict(declaration):
         return dict.fromkeys(inspect.signature(declaration).parameters, "")
     defaults = {name: each.default_text for name, each in declared_values(declaration).items()}
-    return {name: f", or {text}" if text.startswith("derived") else "" for name, text in defaults.items()}
+    return {
+        name: f", or {text}" if text.startswith("derived") else ""
+        for name, text in defaults.items()
+    }

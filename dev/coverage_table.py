@@ -50,10 +50,14 @@ TYPED: dict[str, dict[str, str]] = {
         "shadow_production_variants": "`shadow_variant=TritonVariant(...)`",
         "tags": _TAGS,
         "vpc_config": "`TritonComponentEndpoint(vpc, vpc_subnets, security_groups)`",
-        "AsyncInferenceConfigProperty.client_config": ASYNC.format("max_concurrent_invocations_per_instance"),
+        "AsyncInferenceConfigProperty.client_config": ASYNC.format(
+            "max_concurrent_invocations_per_instance"
+        ),
         "AsyncInferenceConfigProperty.output_config": ASYNC.format("bucket"),
         "AsyncInferenceOutputConfigProperty.kms_key_id": ASYNC.format("encryption_key"),
-        "AsyncInferenceOutputConfigProperty.notification_config": ASYNC.format("success_topic, error_topic"),
+        "AsyncInferenceOutputConfigProperty.notification_config": ASYNC.format(
+            "success_topic, error_topic"
+        ),
         "AsyncInferenceOutputConfigProperty.s3_failure_path": ASYNC.format("failure_prefix"),
         "AsyncInferenceOutputConfigProperty.s3_output_path": ASYNC.format("output_prefix"),
         "CaptureOptionProperty.capture_mode": CAPTURE.format("capture_modes"),
@@ -105,10 +109,16 @@ TYPED: dict[str, dict[str, str]] = {
         "CapacitySizeProperty.type": "`CapacitySize.percent` or `CapacitySize.instances`",
         "CapacitySizeProperty.value": "`CapacitySize.percent` or `CapacitySize.instances`",
         "DeploymentConfigProperty.auto_rollback_configuration": "`endpoint.add_rollback_alarms(...)`",
-        "DeploymentConfigProperty.blue_green_update_policy": _DEPLOYMENT.format("blue_green_canary(...)"),
+        "DeploymentConfigProperty.blue_green_update_policy": _DEPLOYMENT.format(
+            "blue_green_canary(...)"
+        ),
         "DeploymentConfigProperty.rolling_update_policy": _DEPLOYMENT.format("rolling(...)"),
-        "TrafficRoutingConfigProperty.canary_size": _DEPLOYMENT.format("blue_green_canary(canary_size)"),
-        "TrafficRoutingConfigProperty.linear_step_size": _DEPLOYMENT.format("blue_green_linear(step_size)"),
+        "TrafficRoutingConfigProperty.canary_size": _DEPLOYMENT.format(
+            "blue_green_canary(canary_size)"
+        ),
+        "TrafficRoutingConfigProperty.linear_step_size": _DEPLOYMENT.format(
+            "blue_green_linear(step_size)"
+        ),
         "TrafficRoutingConfigProperty.type": _DEPLOYMENT.format("blue_green_canary(...)")
         + ", `blue_green_linear`, `all_at_once`",
         "TrafficRoutingConfigProperty.wait_interval_in_seconds": _DEPLOYMENT.format(
@@ -124,7 +134,9 @@ _SERIAL = "belongs to serial pipelines, see below"
 _PRIVATE = "for images in a private registry of a VPC; Triton's images are in ECR"
 _HUB = "for JumpStart's hubs and gated models; a repository has your own models"
 _CLARIFY = "Clarify explains tables and text in CSV or JSON Lines, which Triton does not support"
-_NAME = "never set, because nearly every change replaces the resource, which a fixed name would prevent"
+_NAME = (
+    "never set, because nearly every change replaces the resource, which a fixed name would prevent"
+)
 _VARIANT = "ProductionVariants.0."
 _CONTAINER = "PrimaryContainer."
 
@@ -133,18 +145,24 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         "containers": LeftOut(_SERIAL, "Containers"),
         "inference_execution_config": LeftOut(_SERIAL, "InferenceExecutionConfig"),
         "model_name": LeftOut(_NAME, "ModelName"),
-        "ContainerDefinitionProperty.container_hostname": LeftOut(_SERIAL, _CONTAINER + "ContainerHostname"),
+        "ContainerDefinitionProperty.container_hostname": LeftOut(
+            _SERIAL, _CONTAINER + "ContainerHostname"
+        ),
         "ContainerDefinitionProperty.image_config": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig"),
         "ContainerDefinitionProperty.inference_specification_name": LeftOut(
             _REGISTRY, _CONTAINER + "InferenceSpecificationName"
         ),
-        "HubAccessConfigProperty": LeftOut(_HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"),
+        "HubAccessConfigProperty": LeftOut(
+            _HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"
+        ),
         "ImageConfigProperty": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig"),
         "InferenceExecutionConfigProperty": LeftOut(_SERIAL, "InferenceExecutionConfig"),
         "ModelAccessConfigProperty": LeftOut(
             _HUB, _CONTAINER + "ModelDataSource.S3DataSource.ModelAccessConfig"
         ),
-        "RepositoryAuthConfigProperty": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig.RepositoryAuthConfig"),
+        "RepositoryAuthConfigProperty": LeftOut(
+            _PRIVATE, _CONTAINER + "ImageConfig.RepositoryAuthConfig"
+        ),
         "S3DataSourceProperty.hub_access_config": LeftOut(
             _HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"
         ),
@@ -155,14 +173,18 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
     "CfnEndpointConfig": {
         "endpoint_config_name": LeftOut(_NAME, "EndpointConfigName"),
         "explainer_config": LeftOut(_CLARIFY, "ExplainerConfig"),
-        "ClarifyExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig"),
+        "ClarifyExplainerConfigProperty": LeftOut(
+            _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig"
+        ),
         "ClarifyInferenceConfigProperty": LeftOut(
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.InferenceConfig"
         ),
         "ClarifyShapBaselineConfigProperty": LeftOut(
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.ShapBaselineConfig"
         ),
-        "ClarifyShapConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig"),
+        "ClarifyShapConfigProperty": LeftOut(
+            _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig"
+        ),
         "ClarifyTextConfigProperty": LeftOut(
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.TextConfig"
         ),

@@ -36,7 +36,10 @@ def synthesize() -> None:
     print("synthesizing app.py ...", flush=True)
     shutil.rmtree(ASSEMBLY, ignore_errors=True)
     cdk = PROJECT / "node_modules" / ".bin" / "cdk"
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     subprocess.run([cdk, "synth", "--quiet"], cwd=PROJECT, check=True, env=environment)
 
 
@@ -72,7 +75,9 @@ def classify(url: str, pngs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np
 
     client = TritonClient.for_endpoint("digits", endpoint_url=url)
     batches = [pngs[start : start + BATCH] for start in range(0, len(pngs), BATCH)]
-    results = [client.infer({"image": np.array(batch, dtype=object)[:, np.newaxis]}) for batch in batches]
+    results = [
+        client.infer({"image": np.array(batch, dtype=object)[:, np.newaxis]}) for batch in batches
+    ]
     labels = np.concatenate([result["label"][:, 0] for result in results]).astype(np.int64)
     return labels, np.concatenate([result["probabilities"].max(axis=1) for result in results])
 
@@ -88,9 +93,14 @@ def main() -> int:
     print("    PNG   predicted   probability   true label")
     for index in range(SHOWN):
         note = "" if labels[index] == digits[index] else "   wrong"
-        print(f"{index:7}{labels[index]:12}{probabilities[index]:14.3f}{digits[index]:13}{note}", flush=True)
+        print(
+            f"{index:7}{labels[index]:12}{probabilities[index]:14.3f}{digits[index]:13}{note}",
+            flush=True,
+        )
     accuracy = float(np.mean(labels == digits))
-    print(f"\naccuracy over {len(digits)} held-out images sent through the endpoint: {accuracy:.4f}")
+    print(
+        f"\naccuracy over {len(digits)} held-out images sent through the endpoint: {accuracy:.4f}"
+    )
     print("look at it: constructs-triton local up cdk.out --endpoint digits --ui")
     return 0 if accuracy >= WANTED_ACCURACY else 1
 

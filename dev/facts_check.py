@@ -31,7 +31,14 @@ ENVIRONMENT = ROOT / ".venv-facts"
 PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0", "moto==5.2.5")
 
 # botocore's patterns use classes that Python's re does not support; ours are equivalent.
-OWN_WORDING = {"PolicyName", "TargetModelHeader", "TagKey", "TagValue", "EnvironmentValue", "KmsKeyId"}
+OWN_WORDING = {
+    "PolicyName",
+    "TargetModelHeader",
+    "TagKey",
+    "TagValue",
+    "EnvironmentValue",
+    "KmsKeyId",
+}
 
 
 def published(requirements: Sequence[str], *, newest: bool = False) -> dict[str, Any]:
@@ -82,8 +89,12 @@ def _accounts(theirs: dict[str, Any]) -> Iterator[str]:
     yield from _sets("image versions", listed, set(theirs["versions"]))
     for version, row in theirs["versions"].items():
         ours = {region: images.account(region, version) for region in images.regions(version)}
-        yield from _sets(f"accounts of {version}", set(ours.items()), set(row["registries"].items()))
-        yield from _sets(f"repository of {version}", {images.repository_name()}, {row["repository"]})
+        yield from _sets(
+            f"accounts of {version}", set(ours.items()), set(row["registries"].items())
+        )
+        yield from _sets(
+            f"repository of {version}", {images.repository_name()}, {row["repository"]}
+        )
 
 
 def _is_listed(version: str) -> bool:
@@ -109,9 +120,13 @@ def _uri(region: str, version: str, *, cpu: bool) -> str | None:
 def _names(figures: dict[str, Any]) -> Iterator[str]:
     shapes, cfn = figures["shapes"], figures["cfn"]
     types, amis = set(instance_types.instance_type_names()), set(inference_ami_names())
-    yield from _sets("botocore instance types", types, _enum(shapes, "ProductionVariantInstanceType"))
+    yield from _sets(
+        "botocore instance types", types, _enum(shapes, "ProductionVariantInstanceType")
+    )
     yield from _sets("cfn-lint instance types", types, set(cfn["instance_types"]))
-    yield from _sets("botocore inference AMIs", amis, _enum(shapes, "ProductionVariantInferenceAmiVersion"))
+    yield from _sets(
+        "botocore inference AMIs", amis, _enum(shapes, "ProductionVariantInferenceAmiVersion")
+    )
     batch = set(load("batch_transform")["instance_types"])
     yield from _sets("batch transform types", batch, _enum(shapes, "TransformInstanceType"))
     yield from _sets("cfn-lint inference AMIs", amis, set(cfn["inference_amis"]))
@@ -135,13 +150,19 @@ def _limits(shapes: dict[str, Any]) -> Iterator[str]:
             key = limit.shape if ":" in limit.shape else f"sagemaker:{limit.shape}"
             theirs = shapes.get(key)
             yield from (
-                [f"{name}: botocore has no shape {key}"] if theirs is None else _limit(name, limit, theirs)
+                [f"{name}: botocore has no shape {key}"]
+                if theirs is None
+                else _limit(name, limit, theirs)
             )
 
 
-def _limit(name: str, limit: limits.TextLimit | limits.RangeLimit, theirs: dict[str, Any]) -> Iterator[str]:
+def _limit(
+    name: str, limit: limits.TextLimit | limits.RangeLimit, theirs: dict[str, Any]
+) -> Iterator[str]:
     if isinstance(limit, limits.RangeLimit):
-        yield from _values(name, (limit.minimum, limit.maximum), (theirs.get("min"), theirs.get("max")))
+        yield from _values(
+            name, (limit.minimum, limit.maximum), (theirs.get("min"), theirs.get("max"))
+        )
         return
     yield from _values(f"{name} length", limit.max_length, theirs.get("max"))
     if limit.shape.rpartition(":")[2] not in OWN_WORDING:
@@ -162,7 +183,10 @@ def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:
 
 def notes(figures: dict[str, Any]) -> Iterator[str]:
     """Yield what is newer in the packages, but not wrong in ours."""
-    runtimes = [re.fullmatch(r"python3\.(\d+)", name) for name in figures["shapes"]["lambda:Runtime"]["enum"]]
+    runtimes = [
+        re.fullmatch(r"python3\.(\d+)", name)
+        for name in figures["shapes"]["lambda:Runtime"]["enum"]
+    ]
     newest = max(int(match[1]) for match in runtimes if match)
     if newest > int(PYTHON_VERSION.partition(".")[2]):
         yield (

@@ -116,7 +116,9 @@ def _hardware() -> dict[str, dict[str, Any]]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    gpus = [gpu for gpu in row.get("GpuInfo", {}).get("Gpus", []) if gpu["Manufacturer"] == "NVIDIA"]
+    gpus = [
+        gpu for gpu in row.get("GpuInfo", {}).get("Gpus", []) if gpu["Manufacturer"] == "NVIDIA"
+    ]
     architectures = row["ProcessorInfo"]["SupportedArchitectures"]
     found = {
         "vcpus": row["VCpuInfo"]["DefaultVCpus"],
@@ -126,7 +128,10 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "gpus": gpus[0]["Count"] if gpus else 0,
     }
     if gpus:
-        found |= {"gpu_model": gpus[0]["Name"], "gpu_memory_mib": gpus[0]["MemoryInfo"]["SizeInMiB"]}
+        found |= {
+            "gpu_model": gpus[0]["Name"],
+            "gpu_memory_mib": gpus[0]["MemoryInfo"]["SizeInMiB"],
+        }
     return found
 
 

@@ -40,7 +40,9 @@ def refresh_images(facts: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     """Rewrite versions and accounts in place; return what is left to look up."""
     registries = {version: row["registries"] for version, row in theirs["versions"].items()}
     facts["accounts"] = dict(
-        sorted({region: each for row in registries.values() for region, each in row.items()}.items())
+        sorted(
+            {region: each for row in registries.values() for region, each in row.items()}.items()
+        )
     )
     missing = []
     for version, row in registries.items():
@@ -66,7 +68,9 @@ def refresh_instance_types(facts: dict[str, Any], figures: dict[str, Any]) -> li
         if row.get("gpu_model") in capabilities:
             row["compute_capability"] = capabilities[row["gpu_model"]]
         elif row.get("gpus", 0):
-            missing.append(f"instance_types.json: compute_capability of {name} ({row.get('gpu_model')})")
+            missing.append(
+                f"instance_types.json: compute_capability of {name} ({row.get('gpu_model')})"
+            )
         if "vcpus" not in row:
             missing.append(f"instance_types.json: hardware of {name}")
             row = {"gpus": None}
@@ -84,7 +88,8 @@ def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "source": f"PyPI sagemaker-core {packages['sagemaker-core']}, "
             "sagemaker/core/image_uri_config/sagemaker-tritonserver.json: registries by version",
             "versions": {
-                name: dict(sorted(versions[name]["registries"].items())) for name in sorted(versions)
+                name: dict(sorted(versions[name]["registries"].items()))
+                for name in sorted(versions)
             },
         },
         "published_instance_types": {
@@ -97,7 +102,9 @@ def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def refresh_schema() -> None:
     """Copy the descriptor of ``model_config.proto`` and its license, and print what changed."""
     written, published = SCHEMA.read_bytes(), published_schema()
-    texts = (str(descriptor_pb2.FileDescriptorProto.FromString(each)) for each in (written, published))
+    texts = (
+        str(descriptor_pb2.FileDescriptorProto.FromString(each)) for each in (written, published)
+    )
     show_changes(SCHEMA, *texts)
     SCHEMA.write_bytes(published)
     SCHEMA_LICENSE.write_text(published_license(), encoding="utf-8")
@@ -120,7 +127,8 @@ def render(value: Any, depth: int = 2, level: int = 0) -> str:
     pad, end = "  " * (level + 1), "  " * level
     if depth and isinstance(value, dict) and value:
         entries = (
-            f"{pad}{json.dumps(key)}: {render(each, depth - 1, level + 1)}" for key, each in value.items()
+            f"{pad}{json.dumps(key)}: {render(each, depth - 1, level + 1)}"
+            for key, each in value.items()
         )
         return "{\n" + ",\n".join(entries) + f"\n{end}}}"
     if depth and isinstance(value, list) and value:
@@ -140,7 +148,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
 def show_changes(path: Path, before: str, after: str) -> None:
     """Print the difference between two versions of a file."""
     name = str(path.relative_to(ROOT))
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), name, name, lineterm="", n=0
+    )
     print("\n".join(lines) or f"{name}: unchanged")
 
 

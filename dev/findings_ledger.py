@@ -53,10 +53,14 @@ class Checked(NamedTuple):
         is_refused = any(severity == "error" for severity, _ in self.findings)
         if self.recorded == "loads" and is_refused:
             return "refused"
-        return "accepted" if self.recorded in ("rejected", "cannot serve") and not is_refused else ""
+        return (
+            "accepted" if self.recorded in ("rejected", "cannot serve") and not is_refused else ""
+        )
 
     def __str__(self) -> str:
-        codes = [_counted(f"{severity} {code}", n) for (severity, code), n in _sorted(self.findings)]
+        codes = [
+            _counted(f"{severity} {code}", n) for (severity, code), n in _sorted(self.findings)
+        ]
         codes += [f"{self.unchecked} not checked"] if self.unchecked else []
         recorded = f"{self.recorded}: " if self.recorded else ""
         mark = f"  <- wrongly {self.wrongly}" if self.wrongly else ""
@@ -73,7 +77,11 @@ class Folders:
     def checked(self) -> Iterator[Checked]:
         """Yield each repository, without those that an example's program has built."""
         root = PROJECT / self.folder
-        configs = (each for each in root.rglob("config.pbtxt") if "build" not in each.relative_to(root).parts)
+        configs = (
+            each
+            for each in root.rglob("config.pbtxt")
+            if "build" not in each.relative_to(root).parts
+        )
         for path in sorted({config.parents[1] for config in configs}):
             printed = io.StringIO()
             with redirect_stdout(printed):
@@ -99,7 +107,9 @@ class Recorded:
     def checked(self) -> Iterator[Checked]:
         """Yield each case."""
         source = PROJECT / self.folder
-        verdicts: dict[str, dict[str, Any]] = json.loads((source / "verdicts.json").read_text("utf-8"))
+        verdicts: dict[str, dict[str, Any]] = json.loads(
+            (source / "verdicts.json").read_text("utf-8")
+        )
         with TemporaryDirectory() as cases:
             with tarfile.open(source / "cases.tar.gz") as archive:
                 archive.extractall(cases, filter="data")
@@ -159,7 +169,9 @@ def _section(corpus: Folders | Recorded) -> Iterator[str]:
         for wrongly in ("refused", "accepted"):
             yield f"wrongly {wrongly:9}{sum(each.wrongly == wrongly for each in checked):5}"
         yield ""
-    for (severity, code), count in _sorted(finding for each in checked for finding in each.findings):
+    for (severity, code), count in _sorted(
+        finding for each in checked for finding in each.findings
+    ):
         yield f"{severity:8}{code:{WIDTH}}{count:5}"
     yield ""
     for each in checked:
@@ -179,7 +191,9 @@ def _counted(text: str, count: int) -> str:
 def main() -> None:
     """Print the ledger, or write it and print the difference."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"write {LEDGER.name} and print the difference")
+    parser.add_argument(
+        "--write", action="store_true", help=f"write {LEDGER.name} and print the difference"
+    )
     arguments = parser.parse_args()
     new = render()
     if not arguments.write:
@@ -187,7 +201,9 @@ def main() -> None:
         return
     old = LEDGER.read_text(encoding="utf-8") if LEDGER.exists() else ""
     LEDGER.write_text(new, encoding="utf-8")
-    difference = unified_diff(old.splitlines(), new.splitlines(), "before", "after", n=1, lineterm="")
+    difference = unified_diff(
+        old.splitlines(), new.splitlines(), "before", "after", n=1, lineterm=""
+    )
     print("\n".join(difference) or f"{LEDGER.relative_to(PROJECT)}: unchanged")
 
 

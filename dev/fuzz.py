@@ -44,7 +44,9 @@ def _property_tests_pass(seconds: float) -> bool:
         seed = secrets.randbits(32)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         folders = sorted(PROJECT.glob("packages/*/tests/property"))
-        done = subprocess.run([*command, *folders, f"--hypothesis-seed={seed}"], cwd=PROJECT, check=False)
+        done = subprocess.run(
+            [*command, *folders, f"--hypothesis-seed={seed}"], cwd=PROJECT, check=False
+        )
         if done.returncode:
             print(f"FAILED property tests, seed {seed}")
             return False

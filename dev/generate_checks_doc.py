@@ -171,7 +171,9 @@ def render() -> dict[str, str]:
     """Return the text of each page, by its path below ``docs/reference``."""
     order = list(CHAPTERS)
     rules = sorted(RULES.values(), key=lambda rule: order.index(rule.group))
-    groups = {group: list(members) for group, members in groupby(rules, key=lambda rule: rule.group)}
+    groups = {
+        group: list(members) for group, members in groupby(rules, key=lambda rule: rule.group)
+    }
     pages = {f"checks/{group}.md": _group_page(group, members) for group, members in groups.items()}
     return {"checks.md": _contents(groups), **pages}
 
@@ -182,7 +184,10 @@ def examples() -> dict[str, dict[str, list[str]]]:
 
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
-    verdicts = (f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n" for each in ADVICE)
+    verdicts = (
+        f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n"
+        for each in ADVICE
+    )
     parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
     for group, rules in groups.items():
         codes = ",\n".join(f"[`{rule.code}`](checks/{group}.md#{rule.code})" for rule in rules)
@@ -224,7 +229,11 @@ def _wrapped(line: str, indent: str) -> list[str]:
     """Return a line in the width of a page."""
     start = line[: len(line) - len(line.lstrip())]
     return textwrap.wrap(
-        line, WIDTH, subsequent_indent=start + indent, break_long_words=False, break_on_hyphens=False
+        line,
+        WIDTH,
+        subsequent_indent=start + indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -234,7 +243,9 @@ def _example(code: str) -> dict[str, list[str]]:
     key = next(each for each in EXAMPLES if code_of(each) == code)
     example = EXAMPLES[key]
     printed = [line for finding in _findings(key) for line in str(finding).splitlines()]
-    changes = [each if len(each) < 200 else f"{each[:SHORT]} ..." for each in _changes(example, printed[0])]
+    changes = [
+        each if len(each) < 200 else f"{each[:SHORT]} ..." for each in _changes(example, printed[0])
+    ]
     if example.fixed_target is not None:
         changes += [f"-{_target(example.target or Target())}", f"+{_target(example.fixed_target)}"]
     return {"printed": printed, "changes": changes}
@@ -244,20 +255,26 @@ def _example(code: str) -> dict[str, list[str]]:
 def _findings(key: str) -> tuple[Finding, ...]:
     example = EXAMPLES[key]
     with TemporaryDirectory() as directory:
-        repository = ModelRepository.from_directory(write(example.failing, Path(directory) / "models"))
+        repository = ModelRepository.from_directory(
+            write(example.failing, Path(directory) / "models")
+        )
         return repository.check(example.target, is_packed=False).findings
 
 
 def _changes(example: Example, message: str) -> Iterator[str]:
     """Yield the lines that differ; a file has a line of its own unless only that of the message changes."""
     before, after = example.failing, example.fixed
-    changed = [name for name in sorted({*before, *after}) if before.get(name, "") != after.get(name, "")]
+    changed = [
+        name for name in sorted({*before, *after}) if before.get(name, "") != after.get(name, "")
+    ]
     for name in changed:
         old, new = (_content(files, name) for files in (before, after))
         is_named = changed != [name] or not message.startswith(name)
         if name in before and name in after:
             yield from [f" {name}"] * is_named
-            yield from _shortened([line[0] + line[2:] for line in ndiff(old, new) if line[0] in "-+"])
+            yield from _shortened(
+                [line[0] + line[2:] for line in ndiff(old, new) if line[0] in "-+"]
+            )
         elif name in before:
             yield f"-{name}{_kind(before, name)}"
         else:
@@ -303,7 +320,9 @@ def _kind(files: Files, name: str) -> str:
 def _target(target: Target) -> str:
     default = Target()
     given = {name: getattr(target, name) for name in Target.__dataclass_fields__}
-    changed = [f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)]
+    changed = [
+        f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)
+    ]
     return f"Target({', '.join(changed)})"
 
 

@@ -71,7 +71,9 @@ def left_out(name: str, property: str) -> LeftOut | None:
 
 def keyword(name: str, property: str) -> str | None:
     """The keyword that sets a property, as a row shows it; ``None`` where there is none."""
-    return TYPED[name].get(property) or (None if left_out(name, property) else keyword_of(name, property))
+    return TYPED[name].get(property) or (
+        None if left_out(name, property) else keyword_of(name, property)
+    )
 
 
 def missing() -> list[str]:
@@ -97,7 +99,11 @@ def superfluous() -> list[str]:
 def render() -> str:
     """The whole page."""
     parts = [HEAD, *(line for name in CLASSES for line in _chapter(name))]
-    parts += ["\n## Not supported\n", "| capability | what it is, and what to use instead |", "|---|---|"]
+    parts += [
+        "\n## Not supported\n",
+        "| capability | what it is, and what to use instead |",
+        "|---|---|",
+    ]
     parts += [f"| {what} | {why} |" for what, why in NOT_YET.items()]
     return "\n".join(parts) + "\n"
 

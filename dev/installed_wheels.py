@@ -125,7 +125,15 @@ def install(
     folder.mkdir(parents=True, exist_ok=True)
     run(*UV, "venv", "--quiet", "--python", python, folder / "venv", cwd=folder)
     options = () if dist is None else ("--find-links", str(dist))
-    target = ("pip", "install", "--quiet", "--python", environment.python, "-c", PROJECT / "constraints.txt")
+    target = (
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        environment.python,
+        "-c",
+        PROJECT / "constraints.txt",
+    )
     if requirements:
         run(*UV, *target, *options, *REFRESH, *requirements, cwd=folder)
     return environment

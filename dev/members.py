@@ -73,6 +73,11 @@ def own_requirements(member: Member, names: set[str]) -> Iterator[tuple[str, str
 
 def written_versions(project: Path = PROJECT) -> dict[str, str]:
     """Return the version in the ``__init__.py`` of each package, by the path of this file."""
-    files = [*project.glob("packages/*/src/*/__init__.py"), project / "constructs_triton/__init__.py"]
-    found = {path.relative_to(project).as_posix(): WRITTEN.search(path.read_text()) for path in files}
+    files = [
+        *project.glob("packages/*/src/*/__init__.py"),
+        project / "constructs_triton/__init__.py",
+    ]
+    found = {
+        path.relative_to(project).as_posix(): WRITTEN.search(path.read_text()) for path in files
+    }
     return {name: match[2] for name, match in sorted(found.items()) if match is not None}

@@ -21,7 +21,9 @@ def scores(lines: Iterable[str]) -> list[str]:
         if status != "not checked":
             modules[name.rpartition(".")[0]][status] += 1
     total = sum(modules.values(), Counter[str]())
-    return [_row(f"`{name}`", counts) for name, counts in sorted(modules.items())] + [_row("all", total)]
+    return [_row(f"`{name}`", counts) for name, counts in sorted(modules.items())] + [
+        _row("all", total)
+    ]
 
 
 def _row(name: str, counts: Counter[str]) -> str:

@@ -35,7 +35,11 @@ def lower_bounds() -> dict[str, str]:
 def constraints(bounds: dict[str, str]) -> Iterator[str]:
     """Yield the lines of constraints.txt with the lower bounds in place of the versions."""
     pins = PIN.findall((PROJECT / "constraints.txt").read_text())
-    older = [name for name, version in pins if name in bounds and _version(version) != _version(bounds[name])]
+    older = [
+        name
+        for name, version in pins
+        if name in bounds and _version(version) != _version(bounds[name])
+    ]
     free = {NAME.match(each)[0].lower() for name in older for each in requires(name) or ()}  # type: ignore[index]
     for name, rest in pins:
         if name in bounds:

@@ -21,10 +21,17 @@ from playwright.async_api import Browser, async_playwright
 
 from constructs_triton_tools.local.page.page_files import HEADERS, PageFiles, event, secure
 
-_ERROR = "Failed to process the request(s) for model 'preprocess_0', message: UnidentifiedImageError: "
+_ERROR = (
+    "Failed to process the request(s) for model 'preprocess_0', message: UnidentifiedImageError: "
+)
 _STEP_ERROR = f"in ensemble 'digits', {_ERROR}cannot identify image file"
-_MODEL_ERROR = "Failed to process the request(s) for model 'forecast_0', message: KeyError: 'weekday'"
-_STEPS = (("preprocess", ["image"], ["pixels"]), ("classifier", ["pixels"], ["probabilities", "label"]))
+_MODEL_ERROR = (
+    "Failed to process the request(s) for model 'forecast_0', message: KeyError: 'weekday'"
+)
+_STEPS = (
+    ("preprocess", ["image"], ["pixels"]),
+    ("classifier", ["pixels"], ["probabilities", "label"]),
+)
 _CATALOG = ("anomaly", "forecast", "sentiment")
 
 
@@ -39,11 +46,17 @@ def _busy(calls: int, seconds: float, *, failures: int = 0, **known: Any) -> dic
     """Return the figures of a target with calls in the last minute; a latency is in seconds."""
     counts = {"calls": 3 * calls, "errors": failures, "failures": failures, "recent_calls": calls}
     latencies = [1000 * seconds * factor for factor in (1, 1.4, 1.9)]
-    recent = {"recent_errors": failures, "recent_failures": failures, "calls_per_second": calls / 60}
+    recent = {
+        "recent_errors": failures,
+        "recent_failures": failures,
+        "calls_per_second": calls / 60,
+    }
     return {**counts, **recent, "milliseconds": latencies, **known}
 
 
-def _model(name: str, requests: int, queue: float, compute: float, failures: int = 0) -> dict[str, Any]:
+def _model(
+    name: str, requests: int, queue: float, compute: float, failures: int = 0
+) -> dict[str, Any]:
     """Return the counters of a model; ``queue`` and ``compute`` are milliseconds of a request."""
     times = {
         "queue_ms": requests * queue,
@@ -94,9 +107,13 @@ def _run(
     models = [_model(name, *each) for (name, _, _), each in zip(_STEPS, steps, strict=True)]
     models.append(_model("digits", steps[-1][0], 0, sum(sum(each[1:]) for each in steps)))
     states = catalog or {}
-    targets = [_target(f"{name}.tar.gz", name, **states.get(name, _busy(40, 0.021))) for name in _CATALOG]
+    targets = [
+        _target(f"{name}.tar.gz", name, **states.get(name, _busy(40, 0.021))) for name in _CATALOG
+    ]
     loaded = [
-        _model(f"{name}.tar.gz", 120, 0.2, 18.0) for name in _CATALOG if states.get(name, {}).get("calls", 1)
+        _model(f"{name}.tar.gz", 120, 0.2, 18.0)
+        for name in _CATALOG
+        if states.get(name, {}).get("calls", 1)
     ]
     endpoints = [
         _endpoint("digits", [_target("AllTraffic", "digits", **digits)], models, several=False),
@@ -108,29 +125,54 @@ def _run(
 _UNLOADED = {name: {"state": "not loaded"} for name in _CATALOG}
 _WELL = _run(_busy(420, 0.026))
 _FAILED = _busy(
-    40, 0.019, failures=40, state="failed", failed=_MODEL_ERROR, place="forecast/1/model.py, line 31"
+    40,
+    0.019,
+    failures=40,
+    state="failed",
+    failed=_MODEL_ERROR,
+    place="forecast/1/model.py, line 31",
 )
 #: The endpoints of each state, and what is shown of them: the selected target, and failures in the charts.
 SCREENS: Mapping[str, list[dict[str, Any]]] = {
     "all well": _WELL,
     "one model failing": _run(_busy(420, 0.026), catalog={"forecast": _FAILED}),
     "one step failing": _run(
-        _busy(420, 0.012, failures=420, state="failed", failed=_STEP_ERROR, failed_step="preprocess",
-              place="digits/preprocess/1/model.py, line 17"),
+        _busy(
+            420,
+            0.012,
+            failures=420,
+            state="failed",
+            failed=_STEP_ERROR,
+            failed_step="preprocess",
+            place="digits/preprocess/1/model.py, line 17",
+        ),
         steps=((1260, 0.6, 9.0), (840, 1.2, 14.0)),
     ),
     "not loaded yet": _run({}, catalog=_UNLOADED, steps=((0, 0, 0), (0, 0, 0))),
     "overloaded": _run(_busy(1180, 2.61), steps=((3540, 12.0, 9.0), (3540, 2540.0, 41.0))),
     "stopped": _WELL,
-}  # fmt: skip
+}
 
 
 def _form(target: str) -> dict[str, Any]:
     """Return the form of a model: that of the digits takes a picture, and the others take numbers."""
-    call = {"inference_type": "infer", "is_decoupled": False, "region": "eu-west-1", "component": None}
-    call |= {"variant": None, "is_shadow": False, "is_multi_model": target != "AllTraffic", "notes": []}
+    call = {
+        "inference_type": "infer",
+        "is_decoupled": False,
+        "region": "eu-west-1",
+        "component": None,
+    }
+    call |= {
+        "variant": None,
+        "is_shadow": False,
+        "is_multi_model": target != "AllTraffic",
+        "notes": [],
+    }
     if target == "AllTraffic":
-        tensors, name = [{"name": "image", "datatype": "BYTES", "dims": [1], "optional": False}], "digits"
+        tensors, name = (
+            [{"name": "image", "datatype": "BYTES", "dims": [1], "optional": False}],
+            "digits",
+        )
         steps = [
             {"model": step, "layer": layer, "reads": reads, "writes": writes, "called_by": ""}
             for layer, (step, reads, writes) in enumerate(_STEPS)
@@ -139,7 +181,14 @@ def _form(target: str) -> dict[str, Any]:
         name = target.partition(".")[0]
         tensors = [{"name": "values", "datatype": "FP32", "dims": [-1], "optional": False}]
         steps = [{"model": name, "layer": 0, "reads": [], "writes": [], "called_by": ""}]
-    return {**call, "model": name, "max_batch_size": 8, "inputs": tensors, "outputs": [], "steps": steps}
+    return {
+        **call,
+        "model": name,
+        "max_batch_size": 8,
+        "inputs": tensors,
+        "outputs": [],
+        "steps": steps,
+    }
 
 
 def _rows(endpoint: Mapping[str, Any]) -> list[list[float]]:
@@ -148,14 +197,22 @@ def _rows(endpoint: Mapping[str, Any]) -> list[list[float]]:
     busiest = max(server["targets"], key=lambda each: each["recent_calls"])
     if not endpoint["recent_calls"]:
         return []
-    rate, share = endpoint["recent_calls"] / 60, endpoint["recent_failures"] / endpoint["recent_calls"]
+    rate, share = (
+        endpoint["recent_calls"] / 60,
+        endpoint["recent_failures"] / endpoint["recent_calls"],
+    )
     generator, now = random.Random(1), int(time.time())
     rows = []
     for at in range(now - 240, now):
         calls = max(1, round(rate * generator.uniform(0.7, 1.3)))
         errors = round(calls * share) if at > now - 60 else 0
         rows.append(
-            [at, calls, errors, *(each * generator.uniform(0.9, 1.1) for each in busiest["milliseconds"])]
+            [
+                at,
+                calls,
+                errors,
+                *(each * generator.uniform(0.9, 1.1) for each in busiest["milliseconds"]),
+            ]
         )
     return rows
 

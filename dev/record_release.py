@@ -83,14 +83,20 @@ def _by_type(resources: Mapping[str, str]) -> dict[str, list[str]]:
 def sources_digest(app: Path) -> str:
     """Return the digest of an app's Python files, as they are in the project."""
     files = [app] if (app.parent / "examples").exists() else sorted(app.parent.glob("*.py"))
-    return _digest(*(content for each in files for content in (each.name.encode(), each.read_bytes())))
+    return _digest(
+        *(content for each in files for content in (each.name.encode(), each.read_bytes()))
+    )
 
 
 def _uploads(assembly: Assembly) -> Iterator[str]:
     """The keys of models and of their lists: all files that are neither templates nor code of functions."""
     for stage in {stage.directory: stage for stage, _ in assembly.artifacts()}.values():
         for asset in (each for manifest in stage.asset_manifests for each in manifest.files()):
-            if asset.packaging == "file" and asset.path and not asset.path.name.endswith(".template.json"):
+            if (
+                asset.packaging == "file"
+                and asset.path
+                and not asset.path.name.endswith(".template.json")
+            ):
                 yield from (each["objectKey"] for each in asset.destinations.values())
 
 
@@ -137,7 +143,9 @@ def summary(before: Record, after: Record | None) -> str:
         if before["properties"].get(name) != after["properties"].get(name):
             changed[_COMPARED[kind]] += 1
     found += [_counted(count, what, "changed") for what, count in sorted(changed.items())]
-    found.append(_counted(len({*after["uploads"]} - {*before["uploads"]}), "file", "uploaded again"))
+    found.append(
+        _counted(len({*after["uploads"]} - {*before["uploads"]}), "file", "uploaded again")
+    )
     return ", ".join(filter(None, found))
 
 
@@ -150,7 +158,10 @@ def _counted(count: int, what: str, change: str) -> str:
 
 def apps_of(sources: Path) -> dict[str, Path]:
     """Return ``app.py`` and every example, by the name of its folder; the first is called ``demo``."""
-    examples = [*sources.glob("examples/*/app.py"), *sources.glob("examples/published_systems/*/app.py")]
+    examples = [
+        *sources.glob("examples/*/app.py"),
+        *sources.glob("examples/published_systems/*/app.py"),
+    ]
     found = {"demo": sources / "app.py", **{app.parent.name: app for app in sorted(examples)}}
     return {name: app for name, app in found.items() if name != LEFT_OUT}
 
@@ -187,7 +198,9 @@ def main(arguments: list[str] | None = None) -> None:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("release", help="the name of the release, such as 0.1.0")
-    parser.add_argument("--sources", type=Path, default=PROJECT, help="its folder (default: this project)")
+    parser.add_argument(
+        "--sources", type=Path, default=PROJECT, help="its folder (default: this project)"
+    )
     parser.add_argument("--functions", default=FUNCTIONS, help="the folder of its functions in it")
     given = parser.parse_args(arguments)
     sources: Path = given.sources.resolve()
@@ -199,7 +212,10 @@ def main(arguments: list[str] | None = None) -> None:
     RELEASED.write_text(json.dumps(released, indent=2) + "\n", encoding="utf-8")
     with TemporaryDirectory(prefix="release-") as folder:
         assemblies = synthesize(sources, Path(folder))
-        apps = {name: record_of(Assembly(assemblies / name), app) for name, app in apps_of(sources).items()}
+        apps = {
+            name: record_of(Assembly(assemblies / name), app)
+            for name, app in apps_of(sources).items()
+        }
     earlier = json.loads(RECORD.read_text(encoding="utf-8"))
     edited = earlier["edited"] if earlier["release"] == given.release else {}
     record = {"release": given.release, "edited": edited, "apps": apps}

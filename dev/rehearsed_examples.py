@@ -22,7 +22,8 @@ from typing import Any
 from members import PROJECT
 
 sys.path[:0] = [
-    str(PROJECT / each) for each in ("packages/rehearse/tests", "tests", "tests/e2e", "tests/acceptance")
+    str(PROJECT / each)
+    for each in ("packages/rehearse/tests", "tests", "tests/e2e", "tests/acceptance")
 ]
 
 from deploy_twice import NOT_DEPLOYED, project_apps, synthesize_apps  # noqa: E402
@@ -35,7 +36,11 @@ from constructs_triton_core.findings import Severity  # noqa: E402
 def run_app(assembly: Path, name: str, edits: dict[str, Edit]) -> dict[str, Any]:
     """Rehearse an app with edits, in both orders and with each step failing, and return the figures."""
     begun = time.process_time()
-    figures: dict[str, Any] = {"app": assembly.name, "edit": name, "is_harmless": not edits or name in EDITS}
+    figures: dict[str, Any] = {
+        "app": assembly.name,
+        "edit": name,
+        "is_harmless": not edits or name in EDITS,
+    }
     try:
         found = rehearsed(assembly, edits, "each", 2).found
     except Exception as error:
@@ -48,7 +53,9 @@ def run_app(assembly: Path, name: str, edits: dict[str, Edit]) -> dict[str, Any]
             "status": dict(found.status),
             "ends": sorted(Counter(str(each.status) for each in found.failures).items()),
             "errors": sorted({each.code for each in found.errors}),
-            "warnings": sorted({each.code for each in found.problems if each.severity is Severity.WARNING}),
+            "warnings": sorted(
+                {each.code for each in found.problems if each.severity is Severity.WARNING}
+            ),
             "texts": [str(each)[:300] for each in found.problems],
         }
     return {**figures, "seconds": round(time.process_time() - begun, 1)}
@@ -91,7 +98,10 @@ def table(runs: list[dict[str, Any]]) -> str:
     by_app: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for each in runs:
         by_app[each["app"]].append(each)
-    lines = ["| app | runs | failed steps | ends | codes | broken | CPU seconds |", f"|{'---|' * 7}"]
+    lines = [
+        "| app | runs | failed steps | ends | codes | broken | CPU seconds |",
+        f"|{'---|' * 7}",
+    ]
     for app, every in by_app.items():
         ends, codes = Counter[str](), Counter[str]()
         for each in every:
@@ -108,7 +118,9 @@ def table(runs: list[dict[str, Any]]) -> str:
         lines.append(f"| {app} | {' | '.join(map(str, figures))} |")
     wrong = [each for each in runs if each["is_harmless"] and each.get("errors")]
     broken = [each for each in runs if "broken" in each]
-    lines += [f"harmless, with errors: {each['app']}, {each['edit']}: {each['texts']}" for each in wrong]
+    lines += [
+        f"harmless, with errors: {each['app']}, {each['edit']}: {each['texts']}" for each in wrong
+    ]
     return "\n".join(
         [*lines, *(f"broken: {each['app']}, {each['edit']}: {each['broken']}" for each in broken)]
     )

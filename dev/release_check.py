@@ -57,11 +57,15 @@ def main() -> int:
         run(sys.executable, "-m", "uv", "tool", "run", TWINE, "check", "--strict", *built)
         problems += installation_problems(clone, dist, Path(folder))
         problems += upgrade_problems(clone, Path(folder))
-        sources = (clone / member.folder / "src" for member in members_of(clone) if member.folder != ".")
+        sources = (
+            clone / member.folder / "src" for member in members_of(clone) if member.folder != "."
+        )
         others = (clone / "packages" / name / "src" for name in ("functions", "tools"))
         path = os.pathsep.join(map(str, (clone / "dev", clone, *sources, *others)))
         run(sys.executable, "-m", "documentation", cwd=clone, PYTHONPATH=path)
-    lines = [f"problem: {each}" for each in problems] + [f"owner: {each}" for each in open_points(PROJECT)]
+    lines = [f"problem: {each}" for each in problems] + [
+        f"owner: {each}" for each in open_points(PROJECT)
+    ]
     print(*lines, sep="\n")
     print(f"{len(problems)} problems")
     return 1 if problems else 0
@@ -105,7 +109,11 @@ def version_problems(project: Path) -> Iterator[str]:
             fix = f"run python dev/record_release.py {earlier}"
             yield f"{RELEASED_FUNCTIONS}: must have release {earlier}; {fix}"
     heading = re.search(r"^## (\S+)(.*)", changelog, re.MULTILINE)
-    if heading is None or heading[1] != released or bool(development) != ("(unreleased)" in heading[2]):
+    if (
+        heading is None
+        or heading[1] != released
+        or bool(development) != ("(unreleased)" in heading[2])
+    ):
         found = repr(heading[0]) if heading else "none"
         yield f"CHANGELOG.md: the first version must be {released} {wanted}, got {found}"
     yield from comparison_problems(project, version)
@@ -130,7 +138,10 @@ def comparison_problems(project: Path, version: str) -> Iterator[str]:
         # The name that the comparison gives the commit of the tag.
         command = ["git", "-C", str(project), "rev-parse", "--short=8", f"{last}^{{commit}}"]
         name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-        if f"## compared with {name}\n" not in (project / "dev" / "project" / "benchmarks.md").read_text():
+        if (
+            f"## compared with {name}\n"
+            not in (project / "dev" / "project" / "benchmarks.md").read_text()
+        ):
             yield f"dev/project/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
 
 
@@ -147,7 +158,11 @@ def distribution_problems(path: Path) -> Iterator[str]:
     """Yield what is missing in a wheel or source distribution, and what does not belong there."""
     names = names_in(path)
     package = path.name.partition("-")[0]
-    required = ["LICENSE", "METADATA" if path.suffix == ".whl" else "PKG-INFO", f"{package}/py.typed"]
+    required = [
+        "LICENSE",
+        "METADATA" if path.suffix == ".whl" else "PKG-INFO",
+        f"{package}/py.typed",
+    ]
     if path.suffix == ".whl":
         folders = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
         required += sorted(f"{folder}/py.typed" for folder in folders - {package})
@@ -189,7 +204,10 @@ def installation_problems(project: Path, dist: Path, folder: Path) -> Iterator[s
             where = f"{member.name} on Python {version}"
             started = time.monotonic()
             try:
-                place, requirement = folder / f"{member.name}-{version}", f"{member.name}=={member.version}"
+                place, requirement = (
+                    folder / f"{member.name}-{version}",
+                    f"{member.name}=={member.version}",
+                )
                 environment = install(interpreter, place, requirement, dist=dist)
                 megabytes, installed = environment.megabytes, time.monotonic()
                 USES[member.name](environment)

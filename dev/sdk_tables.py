@@ -28,9 +28,19 @@ TABLES = {"sagemaker-core": (CORE_TABLE,), "sagemaker<3": (SDK_TABLE, LEGACY_TAB
 
 def newest_wheel(requirement: str, folder: Path) -> Path:
     """Download the newest wheel of a package, without its dependencies."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--quiet", "--disable-pip-version-check"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     target = folder / requirement.partition("<")[0]
-    if subprocess.run([*pip, "--no-deps", "--dest", str(target), requirement], check=False).returncode:
+    if subprocess.run(
+        [*pip, "--no-deps", "--dest", str(target), requirement], check=False
+    ).returncode:
         raise SystemExit(f"pip could not download {requirement}; see its output above")
     (wheel,) = target.glob("*.whl")
     return wheel

@@ -27,7 +27,12 @@ def set_version(project: Path, version: str) -> list[str]:
     names = "|".join(re.escape(member.name) for member in members)
     pin = re.compile(rf"(?<![\w-])({names})(\[[\w,-]+\])?==[\w.+!-]+")
     changed = []
-    for name in (*(member.file for member in members), *written_versions(project), REQUIREMENTS, *INSTALLERS):
+    for name in (
+        *(member.file for member in members),
+        *written_versions(project),
+        REQUIREMENTS,
+        *INSTALLERS,
+    ):
         path = project / name
         before = path.read_text(encoding="utf-8")
         after = WRITTEN.sub(rf"\g<1>{version}", pin.sub(rf"\g<1>\g<2>=={version}", before))
@@ -55,7 +60,9 @@ def main(arguments: list[str] | None = None, project: Path = PROJECT) -> int:
     """Change the version, and print what changed and what is left."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    parser.add_argument("version", type=_version, help="the new version, such as 0.2.0 or 0.2.0.dev0")
+    parser.add_argument(
+        "version", type=_version, help="the new version, such as 0.2.0 or 0.2.0.dev0"
+    )
     version = parser.parse_args(arguments).version
     print(*(f"changed {name}" for name in set_version(project, version)), sep="\n")
     print(*(f"left: {problem}" for problem in version_problems(project)), sep="\n")

@@ -44,7 +44,9 @@ def upgrade_problems(project: Path, folder: Path) -> Iterator[str]:
         print(f"checked {where}", flush=True)
 
 
-def _old_wheels(project: Path, commit: str, folders: dict[str, str], folder: Path) -> Iterator[Path]:
+def _old_wheels(
+    project: Path, commit: str, folders: dict[str, str], folder: Path
+) -> Iterator[Path]:
     """Build the wheels of a commit.
 
     Raises:
@@ -56,7 +58,16 @@ def _old_wheels(project: Path, commit: str, folders: dict[str, str], folder: Pat
     with tarfile.open(folder / "sources.tar") as archive:
         archive.extractall(sources, filter="data")
     for place in folders.values():
-        run(*UV, "build", "--wheel", "--quiet", "--out-dir", folder / "wheels", sources / place, cwd=folder)
+        run(
+            *UV,
+            "build",
+            "--wheel",
+            "--quiet",
+            "--out-dir",
+            folder / "wheels",
+            sources / place,
+            cwd=folder,
+        )
     yield from (folder / "wheels").glob("*.whl")
 
 
@@ -91,5 +102,7 @@ def _files(environment: Environment) -> set[str]:
     return {
         each.as_posix()
         for each in files
-        if each.suffix != ".pyc" and each.name not in NOT_COMPARED and not each.name.startswith("activate")
+        if each.suffix != ".pyc"
+        and each.name not in NOT_COMPARED
+        and not each.name.startswith("activate")
     }

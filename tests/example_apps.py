@@ -62,7 +62,9 @@ def whole_templates(found: Example) -> list[Template]:
     if "Fn::ImportValue" not in json.dumps(templates):
         return templates
     outputs = [output for each in templates for output in each.get("Outputs", {}).values()]
-    exports = {output["Export"]["Name"]: output["Value"] for output in outputs if "Export" in output}
+    exports = {
+        output["Export"]["Name"]: output["Value"] for output in outputs if "Export" in output
+    }
     merged: Template = {}
     for template in templates:
         for section in ("Resources", "Mappings", "Parameters"):
@@ -82,7 +84,9 @@ def _without_imports(value: Any, exports: Mapping[str, Any]) -> Any:
     return value
 
 
-def run_app(name: str, directory: Path, rule_packs: RulePacks = (), *, is_validated: bool = True) -> cdk.App:
+def run_app(
+    name: str, directory: Path, rule_packs: RulePacks = (), *, is_validated: bool = True
+) -> cdk.App:
     """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
     app = EXAMPLES / name / "app.py"
     return synthesize_app(app, directory, is_validated=is_validated, rule_packs=rule_packs)

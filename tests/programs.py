@@ -77,7 +77,9 @@ def _apps_in(
     made: list[cdk.App] = []
 
     def make_app() -> cdk.App:
-        app = make(outdir=str(directory), context=context, builtin_cloud_formation_validation=is_validated)
+        app = make(
+            outdir=str(directory), context=context, builtin_cloud_formation_validation=is_validated
+        )
         cdk.Validations.of(app).add_plugins(*(pack(app) for pack in rule_packs))
         made.append(app)
         return app

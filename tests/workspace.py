@@ -43,7 +43,11 @@ class Package(NamedTuple):
 
 _AWS = {"boto3", "botocore"}
 _CDK = {"aws_cdk", "constructs", "jsii"}
-_CORE, _CHECK, _FUNCTIONS = "constructs_triton_core", "triton_model_check", "constructs_triton_functions"
+_CORE, _CHECK, _FUNCTIONS = (
+    "constructs_triton_core",
+    "triton_model_check",
+    "constructs_triton_functions",
+)
 _CLIENT, _REHEARSE, _TOOLS = "constructs_triton_client", "cdk_rehearse", "constructs_triton_tools"
 PACKAGES = {
     each.name: each
@@ -73,7 +77,18 @@ PACKAGES = {
             "packages/tools/src",
             (_CORE, _CHECK, _FUNCTIONS, _CLIENT),
             frozenset(
-                {*_AWS, "aiohttp", "blake3", "isal", "matplotlib", "multidict", "numpy", "rich", "uv", "yarl"}
+                {
+                    *_AWS,
+                    "aiohttp",
+                    "blake3",
+                    "isal",
+                    "matplotlib",
+                    "multidict",
+                    "numpy",
+                    "rich",
+                    "uv",
+                    "yarl",
+                }
             ),
         ),
         Package(

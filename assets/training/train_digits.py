@@ -40,7 +40,9 @@ def main(arguments: list[str]) -> int:
     weights = train()
     # np.savez sets the date of every member to 1980-01-01, so equal weights are equal bytes.
     np.savez(path, **weights)
-    print(f"{path}: {path.stat().st_size} bytes, held-out accuracy {held_out_accuracy(weights):.4f}")
+    print(
+        f"{path}: {path.stat().st_size} bytes, held-out accuracy {held_out_accuracy(weights):.4f}"
+    )
     return 0
 
 

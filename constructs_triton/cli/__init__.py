@@ -11,26 +11,41 @@ COMMAND_GROUPS = {
     "First steps": {
         "project": Command(f"{_TOOLS}.project", "create a project with an app, a model and tests"),
         "model": Command(
-            f"{_CHECK}.model.command", "create a model's folder from a model file, such as model.onnx"
+            f"{_CHECK}.model.command",
+            "create a model's folder from a model file, such as model.onnx",
         ),
         "check": Command(f"{_TOOLS}.check", "find the errors in a model repository"),
-        "local": Command(f"{_TOOLS}.local", "run endpoints on this machine with the Triton server", "local"),
-        "invoke": Command(f"{_TOOLS}.invoke", "send tensors to an endpoint and print its response", "load"),
-        "status": Command(f"{_TOOLS}.deployed.status", "show what deployed endpoints are doing", "load"),
+        "local": Command(
+            f"{_TOOLS}.local", "run endpoints on this machine with the Triton server", "local"
+        ),
+        "invoke": Command(
+            f"{_TOOLS}.invoke", "send tensors to an endpoint and print its response", "load"
+        ),
+        "status": Command(
+            f"{_TOOLS}.deployed.status", "show what deployed endpoints are doing", "load"
+        ),
         "diagnose": Command(f"{_TOOLS}.deployed.diagnose", "find the cause of a failure", "load"),
-        "load-test": Command(f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"),
+        "load-test": Command(
+            f"{_TOOLS}.load_test", "find the highest load that an endpoint holds", "load"
+        ),
     },
     "Models, packages and artifacts": {
-        "explain": Command("constructs_triton_core.program.explain", "explain the code of a finding"),
+        "explain": Command(
+            "constructs_triton_core.program.explain", "explain the code of a finding"
+        ),
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
         "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
-        "env": Command(f"{_TOOLS}.env", "build Python environments for models of the Python backend"),
+        "env": Command(
+            f"{_TOOLS}.env", "build Python environments for models of the Python backend"
+        ),
         "compile": Command(f"{_TOOLS}.compile.command", "build TensorRT plans in SageMaker jobs"),
     },
     "Your machine": {
         "doctor": Command(f"{_TOOLS}.doctor", "show what works on this machine"),
-        "doctor completion": Command(f"{__name__}.completion", "print the script for completion by a shell"),
+        "doctor completion": Command(
+            f"{__name__}.completion", "print the script for completion by a shell"
+        ),
         "rehearse": Command(
             f"{__name__}.rehearse", "rehearse an update in a simulated AWS account", "rehearse"
         ),
@@ -39,7 +54,9 @@ COMMAND_GROUPS = {
         "verify": Command(
             f"{_TOOLS}.verify", "compare the responses of an endpoint with recorded ones", "load"
         ),
-        "logs": Command(f"{_TOOLS}.deployed.logs", "print the logs of an endpoint's containers", "load"),
+        "logs": Command(
+            f"{_TOOLS}.deployed.logs", "print the logs of an endpoint's containers", "load"
+        ),
         "stop": Command(
             f"{_TOOLS}.deployed.stop", "delete an endpoint, and keep what creates it again", "load"
         ),
@@ -47,10 +64,14 @@ COMMAND_GROUPS = {
             f"{_TOOLS}.deployed.start", "create a stopped endpoint again, with its scaling", "load"
         ),
         "adopt": Command(
-            f"{_TOOLS}.deployed.adopt", "write an app for an endpoint that was created by hand", "load"
+            f"{_TOOLS}.deployed.adopt",
+            "write an app for an endpoint that was created by hand",
+            "load",
         ),
         "models": Command(
-            f"{_TOOLS}.models", "list, add, remove and load models of a multi-model endpoint", "load"
+            f"{_TOOLS}.models",
+            "list, add, remove and load models of a multi-model endpoint",
+            "load",
         ),
         "capture": Command(
             f"{_TOOLS}.deployed.capture", "read the requests that an endpoint has captured", "load"
@@ -58,11 +79,17 @@ COMMAND_GROUPS = {
     },
     "Planning": {
         "tune": Command(
-            f"{_TOOLS}.tune", "find the configuration of a model that holds the highest rate", "local"
+            f"{_TOOLS}.tune",
+            "find the configuration of a model that holds the highest rate",
+            "local",
         ),
-        "plan": Command(f"{_TOOLS}.plan", "choose instances and scaling targets from a benchmark", "load"),
+        "plan": Command(
+            f"{_TOOLS}.plan", "choose instances and scaling targets from a benchmark", "load"
+        ),
         "plan recommender": Command(
-            f"{_TOOLS}.recommender", "write Inference Recommender jobs, and read their results", "load"
+            f"{_TOOLS}.recommender",
+            "write Inference Recommender jobs, and read their results",
+            "load",
         ),
         "simulate": Command(f"{_TOOLS}.simulate", "simulate a scaling policy on a traffic pattern"),
         "simulate models": Command(
@@ -70,7 +97,9 @@ COMMAND_GROUPS = {
             "simulate how many models a multi-model endpoint keeps loaded",
             "load",
         ),
-        "cost": Command(f"{_TOOLS}.assembly.cost", "calculate what the endpoints of a template cost"),
+        "cost": Command(
+            f"{_TOOLS}.assembly.cost", "calculate what the endpoints of a template cost"
+        ),
         "cost idle": Command(
             f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
         ),

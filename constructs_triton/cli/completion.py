@@ -28,9 +28,13 @@ _PATHS = {"BENCHMARK", "DIR", "FILE", "MODELS", "OLD NEW", "PATH", "TRAFFIC"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = "Print a script that completes commands, options and file names with the Tab key."
+    parser.description = (
+        "Print a script that completes commands, options and file names with the Tab key."
+    )
     parser.epilog = _EPILOG
-    parser.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=f"one of {', '.join(_SHELLS)}")
+    parser.add_argument(
+        "shell", choices=_SHELLS, metavar="SHELL", help=f"one of {', '.join(_SHELLS)}"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +72,9 @@ def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         both = f"_constructs_triton_{name}"
         define = f'{both}() {{ compgen -W "{" ".join(words)}" -- "$1"; compgen -f -- "$1"; }}'
         file = shtab.CHOICE_FUNCTIONS["file"]
-        for files in [each for each in parser._actions if not each.option_strings][:1]:  # `doctor` reads none
+        for files in [each for each in parser._actions if not each.option_strings][
+            :1
+        ]:  # `doctor` reads none
             files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
         nested = parser.add_subparsers()
         for word, each in zip(words, actions, strict=True):

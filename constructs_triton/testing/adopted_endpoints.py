@@ -28,14 +28,19 @@ class _Account(Protocol):
     def backend(self, service: str) -> Any: ...
 
 
-def assume_adopted(stack: SynthesizedStack, api: _Account, assume_role: Callable[[str], None]) -> None:
+def assume_adopted(
+    stack: SynthesizedStack, api: _Account, assume_role: Callable[[str], None]
+) -> None:
     """Create the endpoints that a stack adopts, unless another version did.
 
     ``assume_role`` creates a role, given by its ARN, that may do everything.
     """
     adopted = stack.created(ADOPTED_TYPE)
     for endpoint in declared_endpoints(stack, is_complete=False):
-        if endpoint.logical_id in adopted and endpoint.name not in api.backend("sagemaker").endpoints:
+        if (
+            endpoint.logical_id in adopted
+            and endpoint.name not in api.backend("sagemaker").endpoints
+        ):
             role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
             assume_role(role)
             _create(endpoint, api, role)
@@ -48,20 +53,30 @@ def _create(endpoint: DeclaredEndpoint, api: _Account, role: str) -> None:
         "CreateModel",
         ModelName=name,
         ExecutionRoleArn=role,
-        PrimaryContainer={"Image": f"{api.account}.dkr.ecr.{api.region}.amazonaws.com/existing:latest"},
+        PrimaryContainer={
+            "Image": f"{api.account}.dkr.ecr.{api.region}.amazonaws.com/existing:latest"
+        },
     )
     variants = [
         {
             "VariantName": each["VariantName"],
             "ModelName": name,
             "InitialVariantWeight": 1,
-            "InitialInstanceCount": max(1, int(number_of(each.get("InitialInstanceCount", 1)) or 1)),
+            "InitialInstanceCount": max(
+                1, int(number_of(each.get("InitialInstanceCount", 1)) or 1)
+            ),
             **{kind: each[kind] for kind in ("InstanceType", "InstancePools") if kind in each},
         }
         for each in endpoint.config.get("ProductionVariants", [])
     ]
-    others = {kind: endpoint.config[kind] for kind in ("AsyncInferenceConfig",) if kind in endpoint.config}
+    others = {
+        kind: endpoint.config[kind] for kind in ("AsyncInferenceConfig",) if kind in endpoint.config
+    }
     api.call(
-        "sagemaker", "CreateEndpointConfig", EndpointConfigName=name, ProductionVariants=variants, **others
+        "sagemaker",
+        "CreateEndpointConfig",
+        EndpointConfigName=name,
+        ProductionVariants=variants,
+        **others,
     )
     api.call("sagemaker", "CreateEndpoint", EndpointName=endpoint.name, EndpointConfigName=name)

@@ -70,7 +70,9 @@ class StableNames:
     def replace(self, value: Any) -> Any:
         """Return a value of a template in which all strings and keys have stable names."""
         longest_first = sorted(self.by_text, key=len, reverse=True)
-        return self._replace(value, re.compile("|".join(map(re.escape, longest_first)) or _NO_STRING))
+        return self._replace(
+            value, re.compile("|".join(map(re.escape, longest_first)) or _NO_STRING)
+        )
 
     def _replace(self, value: Any, pattern: re.Pattern[str]) -> Any:
         match value:
@@ -80,7 +82,8 @@ class StableNames:
                 )
             case dict():
                 return {
-                    self._replace(key, pattern): self._replace(each, pattern) for key, each in value.items()
+                    self._replace(key, pattern): self._replace(each, pattern)
+                    for key, each in value.items()
                 }
             case list():
                 return [self._replace(each, pattern) for each in value]

@@ -16,7 +16,9 @@ def differing(what: str, expected: Any, found: Any) -> Iterator[str]:
         yield f"{what}: expected {expected!r}, got {found!r}"
 
 
-def differing_names(what: str, expected: Collection[str], found: Collection[str] | None) -> Iterator[str]:
+def differing_names(
+    what: str, expected: Collection[str], found: Collection[str] | None
+) -> Iterator[str]:
     """Yield a sentence for each name that only one of two collections has, or one if each has one name."""
     if found is None:
         yield f"{what}: expected {listed(expected)}, but they are known only after the deployment"
@@ -33,7 +35,9 @@ def differing_names(what: str, expected: Collection[str], found: Collection[str]
         yield f'{what}: "{name}" is not expected'
 
 
-def differing_values(what: str, expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[str]:
+def differing_values(
+    what: str, expected: Mapping[str, object], found: Mapping[str, object]
+) -> Iterator[str]:
     """Yield a sentence for each expected key that is missing or has another value.
 
     ``None`` expects that the key is missing. Other keys are not compared.
@@ -50,7 +54,9 @@ def differing_values(what: str, expected: Mapping[str, object], found: Mapping[s
 
 
 def _nearest(key: str, found: Mapping[str, object]) -> str:
-    others = f"it has {listed(found)}" if len(found) <= _MOST_LISTED else f"{len(found)} others are set"
+    others = (
+        f"it has {listed(found)}" if len(found) <= _MOST_LISTED else f"{len(found)} others are set"
+    )
     return did_you_mean(key, found, others)
 
 

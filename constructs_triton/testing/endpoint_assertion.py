@@ -82,7 +82,8 @@ def assert_endpoint(
         known = listed([each.name for each in endpoints])
         raise AssertionError(f"{synthesized.name}: has {wanted}; its endpoints are: {known}")
     nearest, differences = min(
-        ((each, list(expected.differences(each))) for each in chosen), key=lambda found: len(found[1])
+        ((each, list(expected.differences(each))) for each in chosen),
+        key=lambda found: len(found[1]),
     )
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
@@ -92,7 +93,9 @@ def assert_endpoint(
 def _check_version(version: object) -> None:
     """Refuse a number: as one, version 25.10 is 25.1."""
     if version is not None and not isinstance(version, str):
-        raise InvalidValueError(f'image_version: must be a string, got {version}; write it as "YY.MM"')
+        raise InvalidValueError(
+            f'image_version: must be a string, got {version}; write it as "YY.MM"'
+        )
 
 
 def _check_variants(variants: object) -> None:
@@ -123,7 +126,11 @@ class _Expected:
         """Yield a sentence for each difference of an endpoint."""
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
-            types = [name for each in endpoint.variants for name in each.instance_types or ("serverless",)]
+            types = [
+                name
+                for each in endpoint.variants
+                for name in each.instance_types or ("serverless",)
+            ]
             found = {str(each) for each in types}
             yield from differing_names("instance_types", set(self.instance_types), found)
         yield from self._different_variants(endpoint)
@@ -179,7 +186,9 @@ class _Expected:
         for _, sync in model_syncs(self.stack, RESOURCE_TYPE, container.archive_url or ""):
             manifest = self.stack.asset(sync.manifest_key)
             if manifest is not None and manifest.is_file():
-                return frozenset(each.name for each in Manifest.from_json(manifest.read_bytes()).archives)
+                return frozenset(
+                    each.name for each in Manifest.from_json(manifest.read_bytes()).archives
+                )
         return None
 
 

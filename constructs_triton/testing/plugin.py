@@ -30,14 +30,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cloud assembly whose endpoint runs, unless the tests have a fixture triton_app "
         "(default: cdk.out)",
     )
-    group.addoption("--triton-endpoint", metavar="NAME", help="the endpoint to call, if there are several")
+    group.addoption(
+        "--triton-endpoint", metavar="NAME", help="the endpoint to call, if there are several"
+    )
     group.addoption(
         "--triton-deployed",
         metavar="NAME",
         help="call this endpoint in AWS, so that no endpoint runs on this machine",
     )
     group.addoption(
-        "--triton-region", metavar="REGION", help="its Region (default: that of your AWS configuration)"
+        "--triton-region",
+        metavar="REGION",
+        help="its Region (default: that of your AWS configuration)",
     )
     group.addoption(
         "--triton-engine",
@@ -96,7 +100,9 @@ def triton_client(request: pytest.FixtureRequest) -> TritonClient:
 
     option = request.config.getoption
     if option("--triton-deployed"):
-        return TritonClient.for_endpoint(option("--triton-deployed"), region_name=option("--triton-region"))
+        return TritonClient.for_endpoint(
+            option("--triton-deployed"), region_name=option("--triton-region")
+        )
     return client_of(request.getfixturevalue("triton_local_endpoint"), option("--triton-endpoint"))
 
 

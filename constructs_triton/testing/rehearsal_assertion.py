@@ -109,7 +109,9 @@ def assert_update_keeps_serving(
         acknowledge=acknowledge,
     ).errors
     if found:
-        lines = "\n".join(f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found)
+        lines = "\n".join(
+            f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found
+        )
         raise AssertionError(
             f"the rehearsal of the update found {len(found)} error{'s'[: len(found) != 1]}\n{lines}"
         )

@@ -16,7 +16,11 @@ from constructs_triton_core.cloud_assembly.template import references, value_at
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-REPLACED_BY_DESIGN = ("AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::ManagedPolicy")
+REPLACED_BY_DESIGN = (
+    "AWS::SageMaker::Model",
+    "AWS::SageMaker::EndpointConfig",
+    "AWS::IAM::ManagedPolicy",
+)
 # Which properties cause a replacement is the same in every Region.
 _REGION = "us-east-1"
 
@@ -95,7 +99,9 @@ def _lost(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
         if name not in replaced and (reasons := list(change.reasons(replaced)))
     }:
         replaced |= found.keys()
-        lost |= {name: "would be replaced: " + "; ".join(reasons) for name, reasons in found.items()}
+        lost |= {
+            name: "would be replaced: " + "; ".join(reasons) for name, reasons in found.items()
+        }
     return lost
 
 

@@ -36,7 +36,9 @@ def assert_responses(
     from constructs_triton_tools.operations.verification import verify_requests
 
     __tracebackhide__ = True  # pytest shows the line of the test
-    requests = recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
+    requests = (
+        recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
+    )
     results = verify_requests(
         requests,
         client.transport,
@@ -47,4 +49,6 @@ def assert_responses(
     wrong = [each for each in results if each.differences]
     if wrong:
         lines = [f"  {each.name}: {sentence}" for each in wrong for sentence in each.differences]
-        raise AssertionError("\n".join([f"{len(wrong)} of {len(results)} responses differ", *lines]))
+        raise AssertionError(
+            "\n".join([f"{len(wrong)} of {len(results)} responses differ", *lines])
+        )

@@ -58,7 +58,9 @@ def assert_scales(
     )
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
-        raise AssertionError(f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}')
+        raise AssertionError(
+            f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,9 @@ class _Policy:
 
     def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
         if target is not None:
-            yield from (each + self._hint(target) for each in differing("target", target, self.target))
+            yield from (
+                each + self._hint(target) for each in differing("target", target, self.target)
+            )
         if between is not None:
             yield from differing("between", between, self.between)
 
@@ -136,7 +140,9 @@ def _no_metric(stack: str, policies: list[_Policy]) -> str:
     return f'{stack}: assert_scales needs a metric{shown}; write for example on="GPUUtilization"'
 
 
-def _no_policy(stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]) -> str:
+def _no_policy(
+    stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]
+) -> str:
     if not policies:
         return f"{stack}: has no scaling policy; call auto_scale_instance_count() of an endpoint's variant"
     if not chosen:

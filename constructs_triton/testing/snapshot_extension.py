@@ -49,4 +49,6 @@ class TritonTemplateExtension(JSONSnapshotExtension):
             matcher: Replaces values that change from run to run; see syrupy.
         """
         shown = stable_template(data) if isinstance(data, Stack) else data
-        return SerializedTemplate(super().serialize(shown, exclude=exclude, include=include, matcher=matcher))
+        return SerializedTemplate(
+            super().serialize(shown, exclude=exclude, include=include, matcher=matcher)
+        )

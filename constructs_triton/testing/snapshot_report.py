@@ -47,7 +47,9 @@ class SnapshotReport:
         path = Path(result.snapshot_location)
         shown = path.relative_to(folder) if path.is_relative_to(folder) else path
         if result.recalled_data is None:
-            return cls(f"{shown}: does not exist; run `pytest --snapshot-update` to write it", "", "")
+            return cls(
+                f"{shown}: does not exist; run `pytest --snapshot-update` to write it", "", ""
+            )
         places = list(_places(str(result.recalled_data), result.asserted_data))
         return cls(
             f"{shown}: differs in {len(places)} place{'' if len(places) == 1 else 's'}, listed below; "

@@ -46,7 +46,10 @@ def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict
     if not digests:
         return template
     text = json.dumps(template)
-    return {**template, DIGESTS: {name: digest for name, digest in names.digests.items() if name in text}}
+    return {
+        **template,
+        DIGESTS: {name: digest for name, digest in names.digests.items() if name in text},
+    }
 
 
 def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +60,10 @@ def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:
         if rest or not added:
             kept[section] = rest
     resources = kept.get("Resources", {})
-    return {**kept, "Resources": {name: _without_metadata(each) for name, each in resources.items()}}
+    return {
+        **kept,
+        "Resources": {name: _without_metadata(each) for name, each in resources.items()},
+    }
 
 
 def _without_metadata(resource: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,9 @@ def _ask(question: Question, account: Account) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="account_check", description=__doc__)
     numbers = [each.number for each in QUESTIONS]
-    parser.add_argument("--question", type=int, choices=numbers, help="ask only this one (default: all)")
+    parser.add_argument(
+        "--question", type=int, choices=numbers, help="ask only this one (default: all)"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask before anything is deployed")
     parser.add_argument(
         "--wait-minutes",

@@ -68,7 +68,9 @@ class Account:
         try:
             (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
         except ClientError:
-            raise RuntimeError(f"cdk deploy did not create {stack}: {done.stdout[-2000:]}") from None
+            raise RuntimeError(
+                f"cdk deploy did not create {stack}: {done.stdout[-2000:]}"
+            ) from None
         reason = "" if done.returncode == 0 else self._first_failure(stack)
         return Outcome(found["StackStatus"], reason)
 
@@ -84,15 +86,21 @@ class Account:
             return  # nothing was deployed
         for bucket in resources.get("AWS::S3::Bucket", []):
             self._empty(bucket)
-        endpoints = [arn.rpartition("/")[2] for arn in resources.get("AWS::SageMaker::Endpoint", [])]
+        endpoints = [
+            arn.rpartition("/")[2] for arn in resources.get("AWS::SageMaker::Endpoint", [])
+        ]
         done = self._cdk("destroy", "--app", str(self.directory / "1"), "--force", stack)
         components = resources.get("AWS::SageMaker::InferenceComponent", [])
         groups = [f"/aws/sagemaker/Endpoints/{name}" for name in endpoints]
-        groups += [f"/aws/sagemaker/InferenceComponents/{arn.rpartition('/')[2]}" for arn in components]
+        groups += [
+            f"/aws/sagemaker/InferenceComponents/{arn.rpartition('/')[2]}" for arn in components
+        ]
         for group in [*groups, *resources.get("AWS::Logs::LogGroup", [])]:
             self.delete_log_group(group)
         if done.returncode != 0:
-            raise RuntimeError(f"{stack} could not be deleted, and costs money: {done.stdout[-2000:]}")
+            raise RuntimeError(
+                f"{stack} could not be deleted, and costs money: {done.stdout[-2000:]}"
+            )
 
     def endpoint(self, stack: str, output: str = "Name") -> dict[str, Any]:
         """The description of the endpoint whose name is an output of the stack."""
@@ -133,21 +141,33 @@ class Account:
         )
 
     def _first_failure(self, stack: str) -> str:
-        pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack)
+        pages = (
+            self.client("cloudformation")
+            .get_paginator("describe_stack_events")
+            .paginate(StackName=stack)
+        )
         failures = [
             f"{each['LogicalResourceId']}: {each.get('ResourceStatusReason', '')}"
             for page in pages
             for each in page["StackEvents"]
             if each["ResourceStatus"].endswith("_FAILED")
         ]
-        return failures[-1] if failures else "unknown reason"  # the newest event is the first in the list
+        return (
+            failures[-1] if failures else "unknown reason"
+        )  # the newest event is the first in the list
 
     def _resources(self, stack: str) -> dict[str, list[str]]:
-        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+        pages = (
+            self.client("cloudformation")
+            .get_paginator("list_stack_resources")
+            .paginate(StackName=stack)
+        )
         found: dict[str, list[str]] = {}
         for page in pages:
             for each in page["StackResourceSummaries"]:
-                found.setdefault(each["ResourceType"], []).append(each.get("PhysicalResourceId", ""))
+                found.setdefault(each["ResourceType"], []).append(
+                    each.get("PhysicalResourceId", "")
+                )
         return found
 
     def _empty(self, bucket: str) -> None:

@@ -65,9 +65,13 @@ class CheckStack(cdk.Stack):
         (folder / name / "config.pbtxt").write_text(config)
         (version / "model.py").write_text(model)
         source = ModelSource.from_directory(folder)
-        return TritonModelRepository(self, "Models", source=source, removal_policy=cdk.RemovalPolicy.DESTROY)
+        return TritonModelRepository(
+            self, "Models", source=source, removal_policy=cdk.RemovalPolicy.DESTROY
+        )
 
-    def endpoint(self, id: str, repository: TritonModelRepository, **options: Any) -> TritonEndpoint:
+    def endpoint(
+        self, id: str, repository: TritonModelRepository, **options: Any
+    ) -> TritonEndpoint:
         """An endpoint of the model, with its name as an output. Nothing verifies its updates."""
         endpoint = TritonEndpoint(
             self,
@@ -77,5 +81,7 @@ class CheckStack(cdk.Stack):
             verify_update=False,
             **{"instance_type": _CPU, **options},
         )
-        cdk.CfnOutput(self, "Name" if id == "Endpoint" else f"{id}Name", value=endpoint.endpoint_name)
+        cdk.CfnOutput(
+            self, "Name" if id == "Endpoint" else f"{id}Name", value=endpoint.endpoint_name
+        )
         return endpoint

@@ -10,7 +10,9 @@ from botocore.exceptions import ClientError
 
 from .account import Account
 
-_BODY = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0]}]}).encode()
+_BODY = json.dumps(
+    {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0]}]}
+).encode()
 
 
 def component_updates(account: Account) -> str:
@@ -19,7 +21,9 @@ def component_updates(account: Account) -> str:
     results = [f"create {account.deploy(stack, 1)}"]
     if "CREATE_COMPLETE" not in results[0]:
         return results[0]
-    callers = [f"{name} ARN alone {_call(account, stack, name)}" for name in ("Endpoint", "Component")]
+    callers = [
+        f"{name} ARN alone {_call(account, stack, name)}" for name in ("Endpoint", "Component")
+    ]
     results += [f"one copy {account.deploy(stack, 2)}", *callers]
     _set_copies(account, stack, 2)
     updated = account.deploy(stack, 3)
@@ -43,7 +47,11 @@ def component_configs(account: Account) -> str:
     if not created.is_created:
         return f"create {created}"
     role, bucket = account.output(stack, "RoleArn"), "s3://constructs-triton-account-check"
-    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    variant = {
+        "VariantName": "AllTraffic",
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+    }
     scaling = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 1}
     capture = {
         "EnableCapture": True,
@@ -63,7 +71,9 @@ def component_configs(account: Account) -> str:
             "ProductionVariants": [{**variant, "ContainerStartupHealthCheckTimeoutInSeconds": 600}]
         },
     }
-    answers = [f"{name} {_try_config(account, role, variant, case)}" for name, case in cases.items()]
+    answers = [
+        f"{name} {_try_config(account, role, variant, case)}" for name, case in cases.items()
+    ]
     return f"create {created}; {'; '.join(answers)}"
 
 
@@ -130,14 +140,18 @@ def _component(account: Account, stack: str) -> dict[str, Any]:
 
 def _set_copies(account: Account, stack: str, count: int, *, is_awaited: bool = True) -> None:
     account.client("sagemaker").update_inference_component_runtime_config(
-        InferenceComponentName=account.output(stack, "Component"), DesiredRuntimeConfig={"CopyCount": count}
+        InferenceComponentName=account.output(stack, "Component"),
+        DesiredRuntimeConfig={"CopyCount": count},
     )
     if is_awaited:
         account.wait(lambda: _component(account, stack)["InferenceComponentStatus"] == "InService")
 
 
 def _change_deployment(account: Account, stack: str) -> str:
-    policy = {"MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50}, "WaitIntervalInSeconds": 120}
+    policy = {
+        "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+        "WaitIntervalInSeconds": 120,
+    }
     try:
         account.client("sagemaker").update_inference_component(
             InferenceComponentName=account.output(stack, "Component"),
@@ -160,12 +174,16 @@ def _largest_memory(account: Account, stack: str) -> str:
             "NumberOfAcceleratorDevicesRequired": 1,
         }
         name = f"constructs-triton-account-check-{percent}"
-        if _is_created(account, described, name, {**specification, "ComputeResourceRequirements": needs}):
+        if _is_created(
+            account, described, name, {**specification, "ComputeResourceRequirements": needs}
+        ):
             return f"{percent} percent can be reserved"
     return "less than 25 percent can be reserved"
 
 
-def _is_created(account: Account, beside: dict[str, Any], name: str, specification: dict[str, Any]) -> bool:
+def _is_created(
+    account: Account, beside: dict[str, Any], name: str, specification: dict[str, Any]
+) -> bool:
     sagemaker = account.client("sagemaker")
     try:
         sagemaker.create_inference_component(

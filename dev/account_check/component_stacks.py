@@ -7,7 +7,12 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 
-from constructs_triton import InstanceType, MetricsConfig, TritonComponentEndpoint, TritonInferenceComponent
+from constructs_triton import (
+    InstanceType,
+    MetricsConfig,
+    TritonComponentEndpoint,
+    TritonInferenceComponent,
+)
 
 from .check_stack import CheckStack
 
@@ -58,7 +63,9 @@ class ComponentUpdates(CheckStack):
         arns = {"Endpoint": endpoint.endpoint_arn, "Component": component.inference_component_arn}
         for name, arn in arns.items():
             caller = iam.Role(self, f"{name}Caller", assumed_by=iam.AccountRootPrincipal())
-            caller.add_to_policy(iam.PolicyStatement(actions=["sagemaker:InvokeEndpoint"], resources=[arn]))
+            caller.add_to_policy(
+                iam.PolicyStatement(actions=["sagemaker:InvokeEndpoint"], resources=[arn])
+            )
             cdk.CfnOutput(self, f"{name}CallerArn", value=caller.role_arn)
 
 
@@ -75,7 +82,10 @@ class ComponentInside(CheckStack):
 
     def add_endpoints(self) -> None:
         endpoint = component_endpoint(
-            self, _GPUS, max_instance_count=1, metrics_config=MetricsConfig(enable_enhanced_metrics=True)
+            self,
+            _GPUS,
+            max_instance_count=1,
+            metrics_config=MetricsConfig(enable_enhanced_metrics=True),
         )
         component = TritonInferenceComponent(
             self,

@@ -67,7 +67,9 @@ def _import(account: Account, config: str) -> str:
 
 def _described(account: Account, cloudformation: Any) -> str:
     def describe() -> dict[str, Any]:
-        found: dict[str, Any] = cloudformation.describe_change_set(StackName=_NAME, ChangeSetName=_NAME)
+        found: dict[str, Any] = cloudformation.describe_change_set(
+            StackName=_NAME, ChangeSetName=_NAME
+        )
         return found
 
     account.wait(lambda: not describe()["Status"].endswith(("_PENDING", "_IN_PROGRESS")))

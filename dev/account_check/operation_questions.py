@@ -12,7 +12,11 @@ from botocore.exceptions import ClientError
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls
-from constructs_triton_tools.operations.stopping.stop import prepare_stop, start_endpoint, stop_endpoint
+from constructs_triton_tools.operations.stopping.stop import (
+    prepare_stop,
+    start_endpoint,
+    stop_endpoint,
+)
 
 from .account import Account
 

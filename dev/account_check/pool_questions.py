@@ -93,11 +93,16 @@ def _try_multi_model(account: Account, variant: Mapping[str, Any]) -> str:
 
 
 def _has_metrics(account: Account) -> str:
-    wanted = [{"Name": "EndpointName", "Value": account.output(_STACK, "Name")}, {"Name": "InstanceType"}]
+    wanted = [
+        {"Name": "EndpointName", "Value": account.output(_STACK, "Name")},
+        {"Name": "InstanceType"},
+    ]
     client = account.client("cloudwatch")
 
     def names() -> list[str]:
-        return sorted({each["MetricName"] for each in client.list_metrics(Dimensions=wanted)["Metrics"]})
+        return sorted(
+            {each["MetricName"] for each in client.list_metrics(Dimensions=wanted)["Metrics"]}
+        )
 
     account.wait(lambda: bool(names()))
     return ", ".join(names()) or "none"

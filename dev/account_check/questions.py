@@ -65,7 +65,9 @@ def unchanged(account: Account) -> str:
         updated = account.deploy(stack, release)
         after = account.endpoint(stack)
         is_modified = before["LastModifiedTime"] != after["LastModifiedTime"]
-        results.append(f"{what} {updated}, endpoint {'modified' if is_modified else 'not modified'}")
+        results.append(
+            f"{what} {updated}, endpoint {'modified' if is_modified else 'not modified'}"
+        )
     return "; ".join(results)
 
 
@@ -84,7 +86,9 @@ def retained(account: Account) -> str:
     account.wait(lambda: account.endpoint(stack, "QueueName")["EndpointStatus"] == "InService")
     for what, release in (("variant added", 2), ("variant removed", 3)):
         updated = account.deploy(stack, release)
-        fleets, asynchronous = (_counts(account, stack, name) for name in ("FleetsName", "QueueName"))
+        fleets, asynchronous = (
+            _counts(account, stack, name) for name in ("FleetsName", "QueueName")
+        )
         results.append(f"{what} {updated}, instances {fleets}, asynchronous {asynchronous}")
     return "; ".join(results)
 
@@ -109,7 +113,9 @@ def accelerated(account: Account) -> str:
 
 def _counts(account: Account, stack: str, output: str) -> str:
     variants = account.endpoint(stack, output)["ProductionVariants"]
-    return ", ".join(f"{each['VariantName']} {each.get('CurrentInstanceCount')}" for each in variants)
+    return ", ".join(
+        f"{each['VariantName']} {each.get('CurrentInstanceCount')}" for each in variants
+    )
 
 
 def _invoke(account: Account, endpoint_name: str, target_model: str) -> str:

@@ -55,7 +55,9 @@ class Unchanged(CheckStack):
         endpoint = self.endpoint("Endpoint", self.repository())
         if self.release > 1:
             count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
-            count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=600)
+            count.scale_on_invocations_per_instance(
+                "Invocations", target_invocations_per_minute=600
+            )
         if self.release > 2:
             metric = cloudwatch.Metric(namespace="AccountCheck", metric_name="Errors")
             alarm = metric.create_alarm(self, "Errors", threshold=1, evaluation_periods=1)
@@ -73,7 +75,9 @@ class Retained(CheckStack):
         count = fleets.variant("blue").auto_scale_instance_count(min_capacity=1, max_capacity=2)
         count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=600)
         bucket = s3.Bucket(self, "Responses", removal_policy=cdk.RemovalPolicy.DESTROY)
-        queue = self.endpoint("Queue", repository, async_inference=AsyncInferenceConfig(bucket=bucket))
+        queue = self.endpoint(
+            "Queue", repository, async_inference=AsyncInferenceConfig(bucket=bucket)
+        )
         count = queue.auto_scale_instance_count(min_capacity=0, max_capacity=1)
         count.scale_on_backlog("Backlog", target_backlog_per_instance=100)
 
@@ -96,10 +100,14 @@ class Pooled(CheckStack):
     def add_endpoints(self) -> None:
         types = [InstanceType.of(name) for name in ("ml.m5.large", "ml.c5.large")]
         pools = [InstancePool(each) for each in (types if self.release == 1 else reversed(types))]
-        endpoint = self.endpoint("Endpoint", self.repository(), instance_type=None, instance_pools=pools)
+        endpoint = self.endpoint(
+            "Endpoint", self.repository(), instance_type=None, instance_pools=pools
+        )
         # The question also creates a multi-model container, whose prefix the role must read.
         read = ["s3:GetObject", "s3:ListBucket"]
-        endpoint.add_to_role_policy(iam.PolicyStatement(actions=read, resources=["arn:aws:s3:::cdk-*"]))
+        endpoint.add_to_role_policy(
+            iam.PolicyStatement(actions=read, resources=["arn:aws:s3:::cdk-*"])
+        )
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
         loads = {each.name: 4 for each in types}
         count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests=loads)

@@ -17,15 +17,21 @@ LIMITS = PROJECT / "benchmarks" / "limits.toml"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the named benchmarks, or all. Exit codes: 1 if a figure is slower, 2 if nothing can be compared."""
     known = names_of_benchmarks()
-    parser = argparse.ArgumentParser(prog="benchmarking", description="Run benchmarks and write their page.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"benchmarks to run (default: all): {known}")
+    parser = argparse.ArgumentParser(
+        prog="benchmarking", description="Run benchmarks and write their page."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"benchmarks to run (default: all): {known}"
+    )
     parser.add_argument(
         "--against", metavar="COMMIT", help="compare short figures with this commit, in turns"
     )
     parser.add_argument("--rounds", type=int, default=7, help="rounds of a comparison (default: 7)")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(known)):
-        parser.error(f"NAMES: must be among {', '.join(known)}, got {', '.join(unknown)}; correct the names")
+        parser.error(
+            f"NAMES: must be among {', '.join(known)}, got {', '.join(unknown)}; correct the names"
+        )
     if options.rounds < 1:
         parser.error(f"--rounds: must be at least 1, got {options.rounds}")
     try:

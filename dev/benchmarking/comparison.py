@@ -42,7 +42,9 @@ class Compared:
     def problem(self, commit: str) -> str:
         """Return what is wrong, or an empty string."""
         if not self.now.values:
-            return f"{self.figure.name}: not measured, {self.now.reasons[0]}; run its benchmark alone"
+            return (
+                f"{self.figure.name}: not measured, {self.now.reasons[0]}; run its benchmark alone"
+            )
         if not self.is_slower:
             return ""
         return (
@@ -72,10 +74,13 @@ def compare(
             yield from _compare(run, limits, now, before, rounds)
 
 
-def _compare(run: Run, limits: Limits, now: Version, before: Version, rounds: int) -> Iterable[Compared]:
+def _compare(
+    run: Run, limits: Limits, now: Version, before: Version, rounds: int
+) -> Iterable[Compared]:
     allowed = {each.figure: each for each in limits.slower if before.is_up_to(each.up_to)}
     found = [
-        Compared(figure, Values([], []), Values([], []), allowed.get(figure.name)) for figure in run.figures
+        Compared(figure, Values([], []), Values([], []), allowed.get(figure.name))
+        for figure in run.figures
     ]
     for version in turns(before, now, run.rounds or rounds):
         outcome = version.run(run.script, run.arguments, is_shared=run.is_shared)
@@ -104,5 +109,7 @@ def table(found: Iterable[Compared], commit: str) -> list[str]:
 def load(read: Callable[[], tuple[float, float, float]] = os.getloadavg) -> str:
     """Return the load of the machine, and what it means."""
     load, cores = read()[0], os.cpu_count() or 1
-    busy = "; other programs are running, so figures by the clock say little" if load > cores else ""
+    busy = (
+        "; other programs are running, so figures by the clock say little" if load > cores else ""
+    )
     return f"load {load:.1f} on {cores} cores{busy}"

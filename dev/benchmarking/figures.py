@@ -117,12 +117,16 @@ def read_limits(path: Path) -> Limits:
     """
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := sorted(set(document) - {"run", "slower"}):
-        raise LimitsError(f"{path.name}: must have only [[run]] and [[slower]], got {', '.join(unknown)}")
+        raise LimitsError(
+            f"{path.name}: must have only [[run]] and [[slower]], got {', '.join(unknown)}"
+        )
     runs = tuple(_run(path, table) for table in document.get("run", ()))
     slower = tuple(_entry(path, Slower, table) for table in document.get("slower", ()))
     names = [figure.name for run in runs for figure in run.figures]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise LimitsError(f"{path.name}: each figure needs its own name, got twice: {', '.join(twice)}")
+        raise LimitsError(
+            f"{path.name}: each figure needs its own name, got twice: {', '.join(twice)}"
+        )
     for each in slower:
         if each.figure not in names:
             raise LimitsError(
@@ -133,17 +137,23 @@ def read_limits(path: Path) -> Limits:
 
 def _run(path: Path, table: Mapping[str, Any]) -> Run:
     if not (script := path.with_name(f"{table.get('script')}.py")).is_file():
-        raise LimitsError(f"{path.name}: script must be a file of {script.parent.name}/, got {script.name}")
+        raise LimitsError(
+            f"{path.name}: script must be a file of {script.parent.name}/, got {script.name}"
+        )
     figures = tuple(_entry(path, Figure, each) for each in table.get("figure", ()))
     rest = {name: value for name, value in table.items() if name != "figure"}
-    return _entry(path, Run, {**rest, "arguments": tuple(rest.get("arguments", ())), "figures": figures})
+    return _entry(
+        path, Run, {**rest, "arguments": tuple(rest.get("arguments", ())), "figures": figures}
+    )
 
 
 def _entry(path: Path, kind: type[_Entry], table: Mapping[str, Any]) -> _Entry:
     try:
         return kind(**table)
     except TypeError as error:  # an unknown or a missing key
-        raise LimitsError(f"{path.name}: {str(error).partition('() ')[2]}; see the top of the file") from None
+        raise LimitsError(
+            f"{path.name}: {str(error).partition('() ')[2]}; see the top of the file"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,16 @@ from benchmarking.figures import Limits, cell
 from benchmarking.versions import PROJECT, Version
 
 OUTPUT = PROJECT / "dev" / "project" / "benchmarks.md"
-PACKAGES = ("aws-cdk-lib", "numpy", "tritonclient", "isal", "blake3", "onnx", "onnxruntime", "aiohttp")
+PACKAGES = (
+    "aws-cdk-lib",
+    "numpy",
+    "tritonclient",
+    "isal",
+    "blake3",
+    "onnx",
+    "onnxruntime",
+    "aiohttp",
+)
 HEAD = """# Benchmarks
 
 `make bench` wrote this page. Each benchmark compares the library with a named alternative on the same
@@ -54,7 +63,10 @@ def measure(name: str, now: Version, limits: Limits) -> tuple[str, str]:
     load = os.getloadavg()[0]
     outcome = now.run(name)
     figures = [
-        each for run in limits.runs if run.script == name and not run.arguments for each in run.figures
+        each
+        for run in limits.runs
+        if run.script == name and not run.arguments
+        for each in run.figures
     ]
     rows = [
         f"| {figure.name} | {figure.shown_limit(median(values))} | {cell(values)} |"
@@ -80,7 +92,8 @@ def write_page(sections: Mapping[str, str]) -> None:
     measured = [_with_present_docstring(name, parts[name]) for name in known if name in parts]
     written = OUTPUT.with_suffix(".new")
     written.write_text(
-        "\n\n".join([_head().strip(), *(part.strip() for part in (*compared, *measured))]) + "\n", "utf-8"
+        "\n\n".join([_head().strip(), *(part.strip() for part in (*compared, *measured))]) + "\n",
+        "utf-8",
     )
     written.replace(OUTPUT)
 

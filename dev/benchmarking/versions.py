@@ -36,7 +36,9 @@ class Version:
     tree: Path
     python: Path
 
-    def run(self, script: str, arguments: tuple[str, ...] = (), *, is_shared: bool = False) -> Outcome:
+    def run(
+        self, script: str, arguments: tuple[str, ...] = (), *, is_shared: bool = False
+    ) -> Outcome:
         """Run a benchmark of this commit, or with ``is_shared`` this project's benchmark."""
         path = (PROJECT if is_shared else self.tree) / "benchmarks" / f"{script}.py"
         if not path.is_file():
@@ -142,4 +144,6 @@ def _install(name: str, tree: Path) -> None:
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", PROJECT, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["git", "-C", PROJECT, *arguments], capture_output=True, text=True, check=False
+    )

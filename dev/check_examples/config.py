@@ -49,7 +49,8 @@ EXAMPLES: dict[str, Example] = {
     "text-size": added("# " + 1001 * "\\" + "\n", ""),
     "text-unknown-field": Example(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
     "text-unknown-field: parameter": added(
-        'parameters { model_type: "x" }\n', 'parameters { key: "model_type" value: { string_value: "x" } }\n'
+        'parameters { model_type: "x" }\n',
+        'parameters { key: "model_type" value: { string_value: "x" } }\n',
     ),
     "text-enum": Example(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
     "text-enum: in quotes": Example(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
@@ -76,17 +77,21 @@ EXAMPLES: dict[str, Example] = {
         f'# {IGNORE}[text-placeholder] set at start\nmetric_tags {{ key: "a" value: "b" }}\n', ""
     ),
     "layout-no-model": Example(
-        {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
+        {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."},
+        one(HEAD),
     ),
     "layout-no-version: one folder too high": Example(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS}, one(HEAD)
     ),
-    "layout-no-model: no folder of models": Example({"docs/index.md": "...", "src/app.py": "..."}, one(HEAD)),
+    "layout-no-model: no folder of models": Example(
+        {"docs/index.md": "...", "src/app.py": "..."}, one(HEAD)
+    ),
     "layout-folder-is-model": Example({"config.pbtxt": HEAD, "1/model.py": CLASS}, one(HEAD)),
     "layout-no-version": Example({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
     "layout-no-version: a file": Example({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),
     "layout-no-version: ensemble": Example(
-        {name: text for name, text in ensemble(ONE_STEP).items() if name != "pipe/1"}, ensemble(ONE_STEP)
+        {name: text for name, text in ensemble(ONE_STEP).items() if name != "pipe/1"},
+        ensemble(ONE_STEP),
     ),
     "layout-no-version-chosen": added(
         "version_policy { specific { versions: [ 2 ] } }\n",
@@ -100,13 +105,16 @@ EXAMPLES: dict[str, Example] = {
         "version_policy { specific { versions: [ 1 ] } }\n",
     ),
     "layout-version-name": Example(
-        one(HEAD, **{"m/99999999999999999999/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
+        one(HEAD, **{"m/99999999999999999999/model.py": CLASS}),
+        one(HEAD, **{"m/2/model.py": CLASS}),
     ),
     "layout-version-name: not a number": Example(
-        {"m/config.pbtxt": HEAD, "m/1abc/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
+        {"m/config.pbtxt": HEAD, "m/1abc/model.py": CLASS},
+        {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS},
     ),
     "layout-version-name: negative": Example(
-        {"m/config.pbtxt": HEAD, "m/-1/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
+        {"m/config.pbtxt": HEAD, "m/-1/model.py": CLASS},
+        {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS},
     ),
     "layout-version-skipped": Example(
         one(HEAD, **{"m/02/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
@@ -150,7 +158,9 @@ EXAMPLES: dict[str, Example] = {
     "backend-misspelled: NUL": Example(one(HEAD.replace('"python"', '"a\\0"')), one(HEAD)),
     "backend-runtime": added('runtime: "libtriton_nope.so"\n', 'runtime: "libtriton_python.so"\n'),
     "backend-of-ensemble": graph(ONE_STEP + 'backend: "python"\n', ONE_STEP),
-    "backend-ensemble-platform": Example(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),
+    "backend-ensemble-platform": Example(
+        ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)
+    ),
     "backend-ensemble-platform: another platform": graph(
         ONE_STEP.replace('"ensemble"', '"tensorrt_plan"', 1), ONE_STEP
     ),
@@ -175,7 +185,8 @@ EXAMPLES: dict[str, Example] = {
     ),
     "backend-pytorch-names": foreign(
         'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
-        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
+        'backend: "pytorch"\nmax_batch_size: 8\n'
+        + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
         "model.pt",
     ),
 }

@@ -36,9 +36,13 @@ EXAMPLES: dict[str, Example] = {
     "sagemaker-no-model": Example({"notes.txt": "x"}, one(HEAD), Target()),
     "sagemaker-no-model: link": Example({"m": "->../elsewhere"}, one(HEAD), Target()),
     "sagemaker-default-model": Example({**one(HEAD), "assets": None}, one(HEAD), Target()),
-    "sagemaker-default-model-absent": Example(one(HEAD), one(HEAD), Target(default_model="n"), SINGLE),
+    "sagemaker-default-model-absent": Example(
+        one(HEAD), one(HEAD), Target(default_model="n"), SINGLE
+    ),
     "sagemaker-name-blank": Example(
-        {name.replace("m/", "my model/", 1): text for name, text in one(HEAD).items()}, one(HEAD), Target()
+        {name.replace("m/", "my model/", 1): text for name, text in one(HEAD).items()},
+        one(HEAD),
+        Target(),
     ),
     "sagemaker-archive-order": Example(
         ensemble(ONE_STEP.replace("platform:", "platform :")), ensemble(ONE_STEP), MULTI
@@ -55,12 +59,16 @@ EXAMPLES: dict[str, Example] = {
         MULTI,
         Target(default_model="pipe"),
     ),
-    "sagemaker-archive-order: stray folder": Example({**one(HEAD), "assets": None}, one(HEAD), MULTI),
+    "sagemaker-archive-order: stray folder": Example(
+        {**one(HEAD), "assets": None}, one(HEAD), MULTI
+    ),
     "sagemaker-archive-link": Example(
         {"n/config.pbtxt": HEAD, "n/1/model.py": CLASS, "m": "->n"}, one(HEAD), MULTI
     ),
     "sagemaker-name-out-of-memory": Example(
-        {name.replace("m/", "BLOOM/", 1): text for name, text in one(HEAD).items()}, one(HEAD), MULTI
+        {name.replace("m/", "BLOOM/", 1): text for name, text in one(HEAD).items()},
+        one(HEAD),
+        MULTI,
     ),
     "sagemaker-decoupled": added(DECOUPLED, "", Target(default_model="m", image_version="24.09")),
     "sagemaker-decoupled: step": Example(
@@ -139,7 +147,9 @@ EXAMPLES: dict[str, Example] = {
         one('backend: "python"\nmax_batch_size: 8\n' + BIG % 150528),
         SINGLE,
     ),
-    "target-storage": Example(one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE),
+    "target-storage": Example(
+        one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE
+    ),
     "target-gpu-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},

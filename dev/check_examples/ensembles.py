@@ -24,7 +24,9 @@ from check_examples.repositories import (
 TWO_OUT = 'output [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
 
 EXAMPLES: dict[str, Example] = {
-    "ensemble-field": graph(pipe(step("a", "X", "Y"), more="instance_group [ { count: 1 } ]\n"), ONE_STEP),
+    "ensemble-field": graph(
+        pipe(step("a", "X", "Y"), more="instance_group [ { count: 1 } ]\n"), ONE_STEP
+    ),
     "ensemble-field: optimization": graph(
         pipe(step("a", "X", "Y"), more="optimization { priority: PRIORITY_MAX }\n"), ONE_STEP
     ),
@@ -48,17 +50,26 @@ EXAMPLES: dict[str, Example] = {
     ),
     "ensemble-written-twice": graph(pipe(step("a", "X", "Y"), step("a", "X", "Y")), ONE_STEP),
     "ensemble-unused-input": graph(
-        pipe(step("a", "X", "Y"), io=IO + 'input [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'),
+        pipe(
+            step("a", "X", "Y"),
+            io=IO + 'input [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n',
+        ),
         ONE_STEP,
     ),
-    "ensemble-unproduced": graph(pipe(joined("X", "image"), io=IO), pipe(joined("X", "X"), io=IO), j=JOIN),
+    "ensemble-unproduced": graph(
+        pipe(joined("X", "image"), io=IO), pipe(joined("X", "X"), io=IO), j=JOIN
+    ),
     "ensemble-unproduced: output": graph(pipe(step("a", "X", "Y"), io=IO + TWO_OUT), ONE_STEP),
     "ensemble-unread": graph(pipe(step("a", "X", "Y"), step("a", "Y", "t")), ONE_STEP),
     "ensemble-cycle": graph(
-        pipe(joined("X", "t"), step("a", "Y", "t")), pipe(joined("X", "t"), step("a", "X", "t")), j=JOIN
+        pipe(joined("X", "t"), step("a", "Y", "t")),
+        pipe(joined("X", "t"), step("a", "X", "t")),
+        j=JOIN,
     ),
     "ensemble-writes-input": graph(pipe(step("a", "X", "Y"), step("a", "Y", "X")), ONE_STEP),
-    "ensemble-duplicate-tensor": graph(pipe(step("a", "X", "Y"), io=IO + f"input [ {X} ]\n"), ONE_STEP),
+    "ensemble-duplicate-tensor": graph(
+        pipe(step("a", "X", "Y"), io=IO + f"input [ {X} ]\n"), ONE_STEP
+    ),
     "ensemble-unknown-model": graph(pipe(step("b", "X", "Y")), ONE_STEP),
     "ensemble-model-cycle": graph(pipe(step("pipe", "X", "Y")), ONE_STEP),
     "ensemble-model-cycle: two ensembles": graph(
@@ -70,20 +81,29 @@ EXAMPLES: dict[str, Example] = {
         pipe(step("a", "X", "Y").replace("} }", '} input_map { key: "Z" value: "X" } }')), ONE_STEP
     ),
     "ensemble-unknown-tensor: output": graph(
-        pipe(step("a", "X", "Y").replace("} }", '} output_map { key: "Z" value: "Z" } }'), io=IO + TWO_OUT),
+        pipe(
+            step("a", "X", "Y").replace("} }", '} output_map { key: "Z" value: "Z" } }'),
+            io=IO + TWO_OUT,
+        ),
         pipe(step("a", "X", "Y"), step("a", "X", "Z"), io=IO + TWO_OUT),
     ),
     "ensemble-unmapped-input": graph(
         pipe(step("j", "X", "Y").replace('"X" value', '"U" value')), pipe(joined("X", "X")), j=JOIN
     ),
-    "ensemble-data-type": graph(pipe(step("a", "X", "Y"), io=IO.replace("FP32", "FP16", 1)), ONE_STEP),
+    "ensemble-data-type": graph(
+        pipe(step("a", "X", "Y"), io=IO.replace("FP32", "FP16", 1)), ONE_STEP
+    ),
     "ensemble-shape": graph(pipe(step("a", "X", "Y"), io=IO.replace("4", "5", 1)), ONE_STEP),
     "ensemble-batch-axis": Example(
         ensemble(ONE_STEP, a=f'backend: "python"\n{IO}'),
         ensemble(ONE_STEP, a='backend: "python"\n' + IO.replace("[ 4 ]", "[ -1, 4 ]")),
     ),
     "ensemble-decoupled-branches: outputs": Example(
-        ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), a=HEAD + DECOUPLED, b=HEAD),
+        ensemble(
+            pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS),
+            a=HEAD + DECOUPLED,
+            b=HEAD,
+        ),
         ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), b=HEAD),
     ),
     "ensemble-decoupled-branches": Example(

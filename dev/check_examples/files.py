@@ -32,5 +32,7 @@ EXAMPLES: dict[str, Example] = {
         {**one(HEAD), "M/config.pbtxt": HEAD, "M/1/model.py": CLASS},
         {**one(HEAD), "n/config.pbtxt": HEAD, "n/1/model.py": CLASS},
     ),
-    "file-name-form": Example(one(HEAD, **{"m/1/e\u0301.txt": "x"}), one(HEAD, **{"m/1/\u00e9.txt": "x"})),
+    "file-name-form": Example(
+        one(HEAD, **{"m/1/e\u0301.txt": "x"}), one(HEAD, **{"m/1/\u00e9.txt": "x"})
+    ),
 }

@@ -38,7 +38,10 @@ def weighed(max_position: int = 4096, **arguments: Any) -> Files:
     sizes = {"num_hidden_layers": 32, "num_attention_heads": 32, "hidden_size": 4096}
     config = {**sizes, "max_position_embeddings": max_position}
     weights = described(bytes(2**21), "2 MiB of weights")
-    files: Files = {"m/1/weights/config.json": json.dumps(config), "m/1/weights/model.safetensors": weights}
+    files: Files = {
+        "m/1/weights/config.json": json.dumps(config),
+        "m/1/weights/model.safetensors": weights,
+    }
     return {**vllm({**LOCAL, **arguments}), **files}
 
 
@@ -55,7 +58,8 @@ WITH_LORA = {**HUB, "enable_lora": True}
 
 EXAMPLES: dict[str, Example] = {
     "vllm-engine-file": Example(
-        {"m/config.pbtxt": VLLM, "m/1/weights/config.json": "{}"}, {**WITH_WEIGHTS, "m/config.pbtxt": VLLM}
+        {"m/config.pbtxt": VLLM, "m/1/weights/config.json": "{}"},
+        {**WITH_WEIGHTS, "m/config.pbtxt": VLLM},
     ),
     "vllm-engine-file: not an object": Example(vllm(["Qwen/Qwen3-0.6B"]), vllm(HUB)),
     "vllm-engine-file: not JSON": Example(
@@ -80,12 +84,18 @@ EXAMPLES: dict[str, Example] = {
         vllm({"model": "weights"}, **{"m/1/weights/config.json": "{}"}), WITH_WEIGHTS
     ),
     "vllm-weights: network isolation": Example(
-        vllm(HUB), vllm(HUB), Target(default_model="m", has_network_isolation=True), Target(default_model="m")
+        vllm(HUB),
+        vllm(HUB),
+        Target(default_model="m", has_network_isolation=True),
+        Target(default_model="m"),
     ),
     "vllm-lora": Example(
-        vllm(WITH_LORA), vllm(WITH_LORA, **{"m/1/multi_lora.json": json.dumps({"a": f"{INSIDE}/a"})})
+        vllm(WITH_LORA),
+        vllm(WITH_LORA, **{"m/1/multi_lora.json": json.dumps({"a": f"{INSIDE}/a"})}),
     ),
-    "vllm-lora-rank": Example(vllm({**HUB, "max_lora_rank": 12}), vllm({**HUB, "max_lora_rank": 16})),
+    "vllm-lora-rank": Example(
+        vllm({**HUB, "max_lora_rank": 12}), vllm({**HUB, "max_lora_rank": 16})
+    ),
     "vllm-weights-memory": Example(weighed(), weighed(cpu_offload_gb=4), gpu_of(1)),
     "vllm-cache-memory": Example(weighed(8192), weighed(8192, max_model_len=4096), gpu_of(4096)),
     "vllm-cache-memory: no room": Example(weighed(), weighed(), gpu_of(512), gpu_of(4096)),
@@ -95,8 +105,12 @@ EXAMPLES: dict[str, Example] = {
     "tensorrt-llm-placeholder: engine folder": Example(
         engine(1, 1, LLM.replace(f"{INSIDE}/engine", "${engine_dir}")), engine(1, 1)
     ),
-    "tensorrt-llm-engine": Example({"m/config.pbtxt": LLM, "m/1/rank0.engine": "..."}, engine(1, 1)),
-    "tensorrt-llm-engine: empty": Example({**engine(1, 1), "m/1/engine/config.json": ""}, engine(1, 1)),
+    "tensorrt-llm-engine": Example(
+        {"m/config.pbtxt": LLM, "m/1/rank0.engine": "..."}, engine(1, 1)
+    ),
+    "tensorrt-llm-engine: empty": Example(
+        {**engine(1, 1), "m/1/engine/config.json": ""}, engine(1, 1)
+    ),
     "tensorrt-llm-engine: processes": Example(engine(2, 1), engine(2, 2)),
     "tensorrt-llm-gpus": Example(engine(2, 2), engine(2, 2), ONE_GPU, TWO_GPUS),
     "tensorrt-llm-processes": Example(

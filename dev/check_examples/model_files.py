@@ -66,7 +66,9 @@ def _compiled(
         inputs=tuple(each for each in tensors if each.profile),
         outputs=tuple(each for each in tensors if not each.profile),
     )
-    return _one(config, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)})
+    return _one(
+        config, "model.plan", plan(), **{"m/plan.json": json.dumps(manifest.to_dict(), indent=2)}
+    )
 
 
 #: A batch of 1 to 8 rows of 2 to 16 numbers, and a batch of rows of 4.
@@ -82,7 +84,9 @@ SCORED = (*ROWS, ModelTensor("score", "TYPE_FP32", (-1,)))
 def _with_tensors(failing: tuple[str, str], count: int = 1) -> Example:
     """Two configurations of a plan with known tensors: one with words replaced, and the right one."""
     return Example(
-        _compiled("T4", "7.5", PLAN.replace(*failing, count), ROWS), _compiled("T4", "7.5", PLAN, ROWS), T4
+        _compiled("T4", "7.5", PLAN.replace(*failing, count), ROWS),
+        _compiled("T4", "7.5", PLAN, ROWS),
+        T4,
     )
 
 
@@ -139,11 +143,13 @@ EXAMPLES: dict[str, Example] = {
     "plan-max-batch-size": _with_tensors(("max_batch_size: 8", "max_batch_size: 64")),
     "plan-max-batch-size: dims with the batch dimension": _with_tensors(("[ 4 ]", "[ -1, 4 ]"), 2),
     "plan-data-type": Example(
-        _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()), _one(PLAN, "model.plan", plan())
+        _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()),
+        _one(PLAN, "model.plan", plan()),
     ),
     "torchscript-not-a-model": _files(TORCH, "model.pt", STATE_DICT, torchscript()),
     "torchscript-no-tensors": Example(
-        _one('backend: "pytorch"\n', "model.pt", torchscript()), _one(TORCH, "model.pt", torchscript())
+        _one('backend: "pytorch"\n', "model.pt", torchscript()),
+        _one(TORCH, "model.pt", torchscript()),
     ),
     "torchscript-input-count": _files(
         TORCH, "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask"), torchscript()
@@ -154,7 +160,9 @@ EXAMPLES: dict[str, Example] = {
     ),
     "torchscript-device": Example(
         _one(
-            TORCH, "model.pt", torchscript(body='torch.add(X, torch.ones([4], device=torch.device("cpu")))')
+            TORCH,
+            "model.pt",
+            torchscript(body='torch.add(X, torch.ones([4], device=torch.device("cpu")))'),
         ),
         _one(TORCH, "model.pt", torchscript(body="torch.add(X, torch.ones_like(X))")),
         GPU,
@@ -171,7 +179,9 @@ EXAMPLES: dict[str, Example] = {
         _one(SAVED, "model.savedmodel/1/saved_model.pb", b"\x08\x01"),
         _one(SAVED, "model.savedmodel/saved_model.pb", b"\x08\x01"),
     ),
-    "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
+    "tree-model-type": _tree(
+        _parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION
+    ),
     "model-file-missing: model_type": Example(
         _one(TREE + _parameters(output_class="false"), "xgboost.json", XGBOOST),
         _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),
@@ -185,7 +195,8 @@ EXAMPLES: dict[str, Example] = {
         _one(TREE + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
     ),
     "torchscript-input-type": Example(
-        _one(TORCH, "model.pt", traced("LongStorage")), _one(TORCH, "model.pt", traced("FloatStorage"))
+        _one(TORCH, "model.pt", traced("LongStorage")),
+        _one(TORCH, "model.pt", traced("FloatStorage")),
     ),
     "tree-version": Example(
         _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST_2),

@@ -18,9 +18,15 @@ BACKEND = 'backend: "onnxruntime"\n'
 OPTIONAL = '{ name: "K" data_type: TYPE_FP32 dims: [ 4 ] optional: true }'
 
 
-def onnx(config: str, content: ModelBytes | str | None = None, **files: str | bytes | None) -> Files:
+def onnx(
+    config: str, content: ModelBytes | str | None = None, **files: str | bytes | None
+) -> Files:
     """A model of the ONNX Runtime backend; by default Y = Relu(X)."""
-    return {"m/config.pbtxt": config, "m/1/model.onnx": relu() if content is None else content, **files}
+    return {
+        "m/config.pbtxt": config,
+        "m/1/model.onnx": relu() if content is None else content,
+        **files,
+    }
 
 
 def parameter(key: str, value: str) -> str:
@@ -41,7 +47,9 @@ def configs(failing: str, fixed: str) -> Example:
     return Example(onnx(failing), onnx(fixed))
 
 
-def models(failing: ModelBytes | str, fixed: ModelBytes | None = None, config: str = ONNX) -> Example:
+def models(
+    failing: ModelBytes | str, fixed: ModelBytes | None = None, config: str = ONNX
+) -> Example:
     """Two models with the same configuration."""
     return Example(onnx(config, failing), onnx(config, fixed))
 
@@ -63,7 +71,9 @@ def _external() -> ModelBytes:
 
 def _operator(name: str, domain: str, description: str) -> ModelBytes:
     opsets = {"": 13, domain: 1} if domain else None
-    return model(description, [node(name, ["X"], ["Y"], domain)], [tensor("X")], [tensor("Y")], opsets=opsets)
+    return model(
+        description, [node(name, ["X"], ["Y"], domain)], [tensor("X")], [tensor("Y")], opsets=opsets
+    )
 
 
 UNKNOWN = _operator("Tokenize", "my.operators", "ONNX: Y = my.operators:Tokenize(X)")
@@ -106,15 +116,26 @@ CAST = model(
 )
 
 EXAMPLES: dict[str, Example] = {
-    "backend-config-name": Example({"m/config.pbtxt.txt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)),
+    "backend-config-name": Example(
+        {"m/config.pbtxt.txt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)
+    ),
     "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
     "model-file-missing: another name": Example(
         {"m/config.pbtxt": ONNX, "m/1/resnet.onnx": relu()},
-        {"m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n', "m/1/resnet.onnx": relu()},
+        {
+            "m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n',
+            "m/1/resnet.onnx": relu(),
+        },
     ),
     "model-file-missing: default_model_filename": Example(
-        {"m/config.pbtxt": ONNX + 'default_model_filename: "Resnet.onnx"\n', "m/1/resnet.onnx": relu()},
-        {"m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n', "m/1/resnet.onnx": relu()},
+        {
+            "m/config.pbtxt": ONNX + 'default_model_filename: "Resnet.onnx"\n',
+            "m/1/resnet.onnx": relu(),
+        },
+        {
+            "m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n',
+            "m/1/resnet.onnx": relu(),
+        },
     ),
     "onnx-not-a-model": models(WEB_PAGE),
     "onnx-version": Example(onnx(ONNX, relu(opset=23)), onnx(ONNX, relu(opset=21)), OLD),
@@ -125,7 +146,8 @@ EXAMPLES: dict[str, Example] = {
         onnx(ONNX, _external()), onnx(ONNX, _external(), **{"m/1/model.onnx.data": b"\0" * 16})
     ),
     "onnx-batching": Example(
-        onnx(BACKEND + "max_batch_size: 8\n", relu([4])), onnx(BACKEND + "max_batch_size: 0\n", relu([4]))
+        onnx(BACKEND + "max_batch_size: 8\n", relu([4])),
+        onnx(BACKEND + "max_batch_size: 0\n", relu([4])),
     ),
     "onnx-input-count": configs(
         BACKEND + f"max_batch_size: 8\ninput [ {X}, {X.replace('X', 'Z')} ]\noutput [ {Y} ]\n", ONNX
@@ -138,7 +160,10 @@ EXAMPLES: dict[str, Example] = {
     "onnx-input-name": configs(ONNX.replace('"X"', '"x"'), ONNX),
     "onnx-output-name": configs(ONNX.replace('"Y"', '"logits"'), ONNX),
     "onnx-optional-input": Example(
-        onnx(BACKEND + f"max_batch_size: 8\ninput [ {X}, {OPTIONAL} ]\noutput [ {Y} ]\n", with_default()),
+        onnx(
+            BACKEND + f"max_batch_size: 8\ninput [ {X}, {OPTIONAL} ]\noutput [ {Y} ]\n",
+            with_default(),
+        ),
         onnx(BACKEND + f"input [ {X}, {OPTIONAL} ]\noutput [ {Y} ]\n", with_default([4])),
     ),
     "onnx-data-type": configs(ONNX.replace("FP32", "FP64", 1), ONNX),
@@ -155,9 +180,13 @@ EXAMPLES: dict[str, Example] = {
     "onnx-dims: scalar": Example(
         onnx(BACKEND + SCALAR_IO % "-1", SCALAR), onnx(BACKEND + SCALAR_IO % "1", SCALAR)
     ),
-    "onnx-dims: empty": Example(onnx(BACKEND, relu(["batch", 0])), onnx(BACKEND, relu(["batch", 4]))),
+    "onnx-dims: empty": Example(
+        onnx(BACKEND, relu(["batch", 0])), onnx(BACKEND, relu(["batch", 4]))
+    ),
     "onnx-dims: ragged": configs(ONNX.replace("[ 4 ]", "[ 4 ] allow_ragged_batch: true", 1), ONNX),
-    "onnx-parameter": configs(parameter("enable_mem_arena", "yes"), parameter("enable_mem_arena", "true")),
+    "onnx-parameter": configs(
+        parameter("enable_mem_arena", "yes"), parameter("enable_mem_arena", "true")
+    ),
     "onnx-parameter: number": configs(
         parameter("intra_op_thread_count", "two"), parameter("intra_op_thread_count", "2")
     ),
@@ -168,14 +197,17 @@ EXAMPLES: dict[str, Example] = {
         parameter("intra_op_thread_count", "9999999"), parameter("intra_op_thread_count", "4")
     ),
     "onnx-control": Example(
-        onnx(CONTROLLED % "fp32_false_true", STARTED), onnx(CONTROLLED % "int32_false_true", STARTED)
+        onnx(CONTROLLED % "fp32_false_true", STARTED),
+        onnx(CONTROLLED % "int32_false_true", STARTED),
     ),
     "onnx-control: another name": Example(
         onnx(CONTROLLED.replace('"S"', '"START"') % "int32_false_true", STARTED),
         onnx(CONTROLLED % "int32_false_true", STARTED),
     ),
     "onnx-operator-library": Example(
-        onnx(LIBRARY, UNKNOWN), onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}), Target(default_model="m")
+        onnx(LIBRARY, UNKNOWN),
+        onnx(LIBRARY, UNKNOWN, **{"m/1/libmy.so": "..."}),
+        Target(default_model="m"),
     ),
     "onnx-operator-library: relative path": Example(
         onnx(LIBRARY.replace("/opt/ml/model/m/", ""), UNKNOWN, **{"m/1/libmy.so": "..."}),

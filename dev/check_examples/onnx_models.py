@@ -16,12 +16,16 @@ class ModelBytes(bytes):
     description: str
 
 
-def tensor(name: str, data_type: int = TensorProto.FLOAT, dims: Dims = ("batch", 4)) -> ValueInfoProto:
+def tensor(
+    name: str, data_type: int = TensorProto.FLOAT, dims: Dims = ("batch", 4)
+) -> ValueInfoProto:
     """Declare a tensor of a graph; a name in place of a size is a variable size."""
     return helper.make_tensor_value_info(name, data_type, list(dims))
 
 
-def node(operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "") -> NodeProto:
+def node(
+    operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = ""
+) -> NodeProto:
     """Apply an operator."""
     return helper.make_node(operator, inputs, outputs, domain=domain)
 
@@ -46,7 +50,10 @@ def model(
 
 
 def relu(
-    dims: Dims = ("batch", 4), data_type: int = TensorProto.FLOAT, opset: int = _OPSET, weights: int = 0
+    dims: Dims = ("batch", 4),
+    data_type: int = TensorProto.FLOAT,
+    opset: int = _OPSET,
+    weights: int = 0,
 ) -> ModelBytes:
     """Y = Relu(X). ``weights`` is the number of elements of an unused initializer."""
     name = helper.tensor_dtype_to_np_dtype(data_type).name

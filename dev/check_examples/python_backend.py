@@ -72,7 +72,9 @@ def packed(*names: str, size: int = 0, text: str = "") -> bytes:
 
 
 def _environment(failing: bytes, fixed: bytes, target: Target | None = None) -> Example:
-    return Example({**ENVIRONMENT_HERE, "m/env": failing}, {**ENVIRONMENT_HERE, "m/env": fixed}, target)
+    return Example(
+        {**ENVIRONMENT_HERE, "m/env": failing}, {**ENVIRONMENT_HERE, "m/env": fixed}, target
+    )
 
 
 EXAMPLES: dict[str, Example] = {
@@ -87,7 +89,9 @@ EXAMPLES: dict[str, Example] = {
     "python-class: the only class": Example(
         one(HEAD, **{"m/1/model.py": CLASS.replace("TritonPythonModel", "Scaler")}), one(HEAD)
     ),
-    "python-execute": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)),
+    "python-execute": Example(
+        one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)
+    ),
     "python-execute-returns-none": Example(
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("if requests:\n            return [None]")}),
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("return [None for request in requests]")}),
@@ -105,7 +109,10 @@ EXAMPLES: dict[str, Example] = {
             **one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/../env.tar"),
             "env.tar": packed("bin/activate"),
         },
-        {**one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env.tar"), "m/env.tar": packed("bin/activate")},
+        {
+            **one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env.tar"),
+            "m/env.tar": packed("bin/activate"),
+        },
         Target(default_model="m"),
     ),
     "python-environment-content": Example(
@@ -141,9 +148,12 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", gpu_count=0),
     ),
     "python-environment-libraries": _environment(
-        packed("bin/activate", "lib/python3.12/site-packages/opencv_python-4.12.0.dist-info/METADATA"),
         packed(
-            "bin/activate", "lib/python3.12/site-packages/opencv_python_headless-4.12.0.dist-info/METADATA"
+            "bin/activate", "lib/python3.12/site-packages/opencv_python-4.12.0.dist-info/METADATA"
+        ),
+        packed(
+            "bin/activate",
+            "lib/python3.12/site-packages/opencv_python_headless-4.12.0.dist-info/METADATA",
         ),
         Target(default_model="m"),
     ),
@@ -189,12 +199,18 @@ EXAMPLES: dict[str, Example] = {
     ),
     "python-environment-compiled": _environment(
         packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-darwin.so"),
-        packed(*PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-x86_64-linux-gnu.so"),
+        packed(
+            *PYTHON, "lib/python3.12/site-packages/regex/_regex.cpython-312-x86_64-linux-gnu.so"
+        ),
         Target(default_model="m", image_version="26.05"),
     ),
     "python-environment-compiled: wheel": _environment(
         packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-macosx_11_0_arm64\n"),
-        packed(*PYTHON, _WHEEL, text="Tag: cp39-abi3-manylinux_2_17_x86_64\nTag: cp39-abi3-linux_x86_64\n"),
+        packed(
+            *PYTHON,
+            _WHEEL,
+            text="Tag: cp39-abi3-manylinux_2_17_x86_64\nTag: cp39-abi3-linux_x86_64\n",
+        ),
         Target(default_model="m", image_version="26.05"),
     ),
     "python-environment-pythonpath": Example(
@@ -204,18 +220,28 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m"),
     ),
     "python-environment-relative": Example(
-        one(HEAD + ENVIRONMENT % "env.tar.gz"), {**ENVIRONMENT_HERE, **_ACTIVATE}, Target(default_model="m")
+        one(HEAD + ENVIRONMENT % "env.tar.gz"),
+        {**ENVIRONMENT_HERE, **_ACTIVATE},
+        Target(default_model="m"),
     ),
     "python-environment-version": Example(
-        {**ENVIRONMENT_HERE, "m/env": packed(*PYTHON, "lib/python3.8/site-packages/regex/__init__.py")},
-        {**ENVIRONMENT_HERE, "m/env": packed(*PYTHON, "lib/python3.12/site-packages/regex/__init__.py")},
+        {
+            **ENVIRONMENT_HERE,
+            "m/env": packed(*PYTHON, "lib/python3.8/site-packages/regex/__init__.py"),
+        },
+        {
+            **ENVIRONMENT_HERE,
+            "m/env": packed(*PYTHON, "lib/python3.12/site-packages/regex/__init__.py"),
+        },
         Target(default_model="m", image_version="26.05"),
     ),
     "python-cpu-only-inputs": added(
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "true" } }\n',
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "yes" } }\n',
     ),
-    "python-called-model": Example(_calling('"scaled"'), _calling('"scale"'), Target(default_model="m")),
+    "python-called-model": Example(
+        _calling('"scaled"'), _calling('"scale"'), Target(default_model="m")
+    ),
     "python-called-model-unknown": Example(
         _calling("NAMES[0]"), _calling('"scale"'), Target(default_model="m")
     ),

@@ -122,7 +122,9 @@ ENVIRONMENT = 'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "%s"
 HERE = "$$TRITON_MODEL_DIRECTORY/env"
 ENVIRONMENT_HERE = one(HEAD + ENVIRONMENT % HERE)
 IMAGE_INPUT = (
-    'input [ { name: "X" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ %s ] } ]\noutput [ ' + Y + " ]\n"
+    'input [ { name: "X" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ %s ] } ]\noutput [ '
+    + Y
+    + " ]\n"
 )
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
 ONNX = f'backend: "onnxruntime"\nmax_batch_size: 8\n{IO}'

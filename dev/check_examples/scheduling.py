@@ -23,7 +23,9 @@ from check_examples.repositories import (
 from triton_model_check.model_config.target import Target
 
 FLOATS = "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true"
-STRINGS = (HEAD + WARM % 'data_type: TYPE_STRING dims: [ 4 ] input_data_file: "x"').replace("FP32", "STRING")
+STRINGS = (HEAD + WARM % 'data_type: TYPE_STRING dims: [ 4 ] input_data_file: "x"').replace(
+    "FP32", "STRING"
+)
 
 ZERO = "zero_data: true"
 LEVELS = "dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: %d value { } } }\n"
@@ -42,7 +44,8 @@ def two_states(second: str) -> str:
 
 EXAMPLES: dict[str, Example] = {
     "scheduler-dynamic-batching": Example(
-        one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'), one(HEAD + "dynamic_batching { }\n")
+        one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'),
+        one(HEAD + "dynamic_batching { }\n"),
     ),
     "scheduler-preferred-batch-size": added(
         "dynamic_batching { preferred_batch_size: [ 16 ] }\n",
@@ -56,8 +59,14 @@ EXAMPLES: dict[str, Example] = {
         "sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ] } }\n",
     ),
     "scheduler-preferred-batch-size: no batching": Example(
-        one(HEAD.replace("8", "0", 1) + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"),
-        one(HEAD.replace("8", "4", 1) + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"),
+        one(
+            HEAD.replace("8", "0", 1)
+            + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"
+        ),
+        one(
+            HEAD.replace("8", "4", 1)
+            + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"
+        ),
     ),
     "scheduler-priority": added(
         "dynamic_batching { priority_levels: 2 }\n",
@@ -73,7 +82,8 @@ EXAMPLES: dict[str, Example] = {
     ),
     "scheduler-preserve-ordering: delay": added(DELAYED % "DELAY", DELAYED % "REJECT"),
     "scheduler-response-cache": added(
-        "response_cache { enable: true }\nsequence_batching { }\n", "response_cache { enable: true }\n"
+        "response_cache { enable: true }\nsequence_batching { }\n",
+        "response_cache { enable: true }\n",
     ),
     "scheduler-response-cache: decoupled": added(
         DECOUPLED + "response_cache { enable: true }\n", "response_cache { enable: true }\n"
@@ -90,7 +100,8 @@ EXAMPLES: dict[str, Example] = {
     "scheduler-control-name": added(CONTROL % BEGIN.replace('name: "S" ', ""), CONTROL % BEGIN),
     "scheduler-control-name: twice": added(
         CONTROL % f"{BEGIN}, {BEGIN.replace('START', 'READY')}",
-        CONTROL % f"{BEGIN}, {BEGIN.replace('START', 'READY').replace(chr(34) + 'S', chr(34) + 'R')}",
+        CONTROL
+        % f"{BEGIN}, {BEGIN.replace('START', 'READY').replace(chr(34) + 'S', chr(34) + 'R')}",
     ),
     "scheduler-control-twice": added(
         CONTROL % f"{BEGIN}, {BEGIN.replace(chr(34) + 'S', chr(34) + 'T')}", CONTROL % BEGIN
@@ -108,7 +119,8 @@ EXAMPLES: dict[str, Example] = {
     ),
     "scheduler-correlation-type": added(
         CONTROL % '{ name: "C" control [ { kind: CONTROL_SEQUENCE_CORRID } ] }',
-        CONTROL % '{ name: "C" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] }',
+        CONTROL
+        % '{ name: "C" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] }',
     ),
     "scheduler-slot-utilization": added(
         "sequence_batching { direct { minimum_slot_utilization: 50 } }\n",
@@ -120,9 +132,15 @@ EXAMPLES: dict[str, Example] = {
     ),
     "state-initial-count: same input": added(two_states("S"), two_states("U")),
     "state-initial": added(STATE % (START % ""), STATE % (START % "zero_data: true")),
-    "state-initial: no name": added(STATE % (START % ZERO).replace('name: "s" ', ""), STATE % (START % ZERO)),
-    "state-initial: data type": added(STATE % (START % ZERO).replace("FP32", "FP16"), STATE % (START % ZERO)),
-    "state-initial: dims": added(STATE % (START % ZERO).replace("[ 1 ]", "[ 2 ]"), STATE % (START % ZERO)),
+    "state-initial: no name": added(
+        STATE % (START % ZERO).replace('name: "s" ', ""), STATE % (START % ZERO)
+    ),
+    "state-initial: data type": added(
+        STATE % (START % ZERO).replace("FP32", "FP16"), STATE % (START % ZERO)
+    ),
+    "state-initial: dims": added(
+        STATE % (START % ZERO).replace("[ 1 ]", "[ 2 ]"), STATE % (START % ZERO)
+    ),
     "state-initial: variable dim": added(
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]"),
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]", 1),
@@ -136,10 +154,12 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 4}),
     ),
     "instance-gpus-without-gpu": added(
-        "instance_group [ { kind: KIND_CPU gpus: [ 0 ] } ]\n", "instance_group [ { kind: KIND_CPU } ]\n"
+        "instance_group [ { kind: KIND_CPU gpus: [ 0 ] } ]\n",
+        "instance_group [ { kind: KIND_CPU } ]\n",
     ),
     "instance-gpus-without-gpu: KIND_MODEL": added(
-        "instance_group [ { kind: KIND_MODEL gpus: [ 0 ] } ]\n", "instance_group [ { kind: KIND_MODEL } ]\n"
+        "instance_group [ { kind: KIND_MODEL gpus: [ 0 ] } ]\n",
+        "instance_group [ { kind: KIND_MODEL } ]\n",
     ),
     "instance-gpus-without-gpu: no kind": added(
         "instance_group [ { gpus: [ 3 ] } ]\n",
@@ -156,7 +176,9 @@ EXAMPLES: dict[str, Example] = {
         "instance_group [ { kind: KIND_GPU gpus: [ 1 ] } ]\n",
         Target(default_model="m", gpu_count=2),
     ),
-    "instance-kind": added("instance_group [ { kind: 7 } ]\n", "instance_group [ { kind: KIND_CPU } ]\n"),
+    "instance-kind": added(
+        "instance_group [ { kind: 7 } ]\n", "instance_group [ { kind: KIND_CPU } ]\n"
+    ),
     "instance-profile": added(
         'instance_group [ { profile: [ "0" ] } ]\n', "instance_group [ { count: 1 } ]\n"
     ),
@@ -165,13 +187,16 @@ EXAMPLES: dict[str, Example] = {
         PLAN + 'instance_group [ { profile: [ "0" ] } ]\n',
         "model.plan",
     ),
-    "instance-count": added("instance_group [ { count: -3 } ]\n", "instance_group [ { count: 3 } ]\n"),
+    "instance-count": added(
+        "instance_group [ { count: -3 } ]\n", "instance_group [ { count: 3 } ]\n"
+    ),
     "instance-gpu-twice": added(
         "instance_group [ { kind: KIND_GPU gpus: [ 0, 0 ] } ]\n",
         "instance_group [ { kind: KIND_GPU gpus: [ 0 ] count: 2 } ]\n",
     ),
     "warmup-data": added(
-        WARM % "data_type: TYPE_FP32 dims: [ 4 ]", WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true"
+        WARM % "data_type: TYPE_FP32 dims: [ 4 ]",
+        WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",
     ),
     "warmup-data: variable dim": added(
         WARM % "data_type: TYPE_FP32 dims: [ -1 ] zero_data: true",
@@ -198,9 +223,12 @@ EXAMPLES: dict[str, Example] = {
         one(STRINGS, **{"m/warmup/x": b"yes"}), one(STRINGS, **{"m/warmup/x": b"\3\0\0\0yes" * 4})
     ),
     "warmup-file: too many strings": Example(
-        one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 5}), one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 4})
+        one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 5}),
+        one(STRINGS, **{"m/warmup/x": b"\1\0\0\0a" * 4}),
     ),
-    "warmup-batch-size": added((WARM % FLOATS).replace("batch_size: 1", "batch_size: 9"), WARM % FLOATS),
+    "warmup-batch-size": added(
+        (WARM % FLOATS).replace("batch_size: 1", "batch_size: 9"), WARM % FLOATS
+    ),
     "warmup-input": added(
         WARM % "data_type: TYPE_FP32 dims: [ 5 ] zero_data: true",
         WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",

@@ -25,7 +25,9 @@ EXAMPLES: dict[str, Example] = {
     "server-stray-folder": Example(
         one(HEAD, **{"docs/index.md": "..."}), one(HEAD, **{"README.md": "..."}), DOCKER
     ),
-    "server-stray-folder: hidden": Example(one(HEAD, **{"..data/notes.txt": "..."}), one(HEAD), DOCKER),
+    "server-stray-folder: hidden": Example(
+        one(HEAD, **{"..data/notes.txt": "..."}), one(HEAD), DOCKER
+    ),
     "server-named-config": Example(
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD.replace("TYPE_FP32", "FP32", 1)}),
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD}),

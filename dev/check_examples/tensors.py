@@ -24,9 +24,7 @@ from check_examples.repositories import (
     tensor_example,
 )
 
-COUNT = (
-    'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 source_input: "X" } ]\n'
-)
+COUNT = 'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 source_input: "X" } ]\n'
 SCATTER = 'batch_output [ { %s source_input: "X" } ]\n'
 NON_LINEAR = '{ name: "X" data_type: TYPE_FP32 dims: [ %s ] is_non_linear_format_io: true }'
 
@@ -52,29 +50,39 @@ EXAMPLES: dict[str, Example] = {
         PLAN.replace(X, NON_LINEAR % "4"), PLAN.replace(X, NON_LINEAR % "3, 4, 4"), "model.plan"
     ),
     "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
-    "tensor-duplicate-optional-input": added(f"input [ {X.replace('dims', 'optional: true dims')} ]\n", ""),
+    "tensor-duplicate-optional-input": added(
+        f"input [ {X.replace('dims', 'optional: true dims')} ]\n", ""
+    ),
     "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
     "tensor-duplicate-output: ensemble": graph(
         pipe(step("a", "X", "Y"), io=f"{IO}output [ {Y} ]\n"), ONE_STEP
     ),
     "tensor-missing": Example(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
     "tensor-data-type-number": tensor_example(X.replace("TYPE_FP32", "99"), X),
-    "tensor-data-type-number-output": Example(one(HEAD.replace(Y, Y.replace("TYPE_FP32", "99"))), one(HEAD)),
+    "tensor-data-type-number-output": Example(
+        one(HEAD.replace(Y, Y.replace("TYPE_FP32", "99"))), one(HEAD)
+    ),
     "tensor-batch-axis": Example(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
     "tensor-label-file": Example(
-        one(HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'),
         one(
-            HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n',
+            HEAD
+            + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'
+        ),
+        one(
+            HEAD
+            + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n',
             **{"m/l.txt": "cat\ndog\n"},
         ),
     ),
     "tensor-label-outside": Example(
         one(
-            HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "../l.txt" } ]\n',
+            HEAD
+            + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "../l.txt" } ]\n',
             **{"l.txt": "cat\ndog\n"},
         ),
         one(
-            HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n',
+            HEAD
+            + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n',
             **{"m/l.txt": "cat\ndog\n"},
         ),
     ),
@@ -89,7 +97,9 @@ EXAMPLES: dict[str, Example] = {
         'batch_output [ { target_name: "Z" source_input: "X" } ]\n',
         'batch_output [ { target_name: "Y" source_input: "X" } ]\n',
     ),
-    "tensor-batch-output: kind": added(SCATTER % 'kind: 9 target_name: "Y"', SCATTER % 'target_name: "Y"'),
+    "tensor-batch-output: kind": added(
+        SCATTER % 'kind: 9 target_name: "Y"', SCATTER % 'target_name: "Y"'
+    ),
     "tensor-batch-output: target twice": added(
         SCATTER % 'target_name: [ "Y", "Y" ]', SCATTER % 'target_name: "Y"'
     ),

@@ -23,7 +23,9 @@ def plan(version: str = "10.0.1.6") -> ModelBytes:
 
 def torchscript(arguments: str = "X: Tensor", body: str = "torch.relu(X)") -> ModelBytes:
     """A TorchScript archive whose ``forward`` takes these arguments."""
-    return described(zipped(_members(arguments, body)), f"TorchScript: forward({arguments}) returns {body}")
+    return described(
+        zipped(_members(arguments, body)), f"TorchScript: forward({arguments}) returns {body}"
+    )
 
 
 def _members(arguments: str, body: str) -> dict[str, bytes]:

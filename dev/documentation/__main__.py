@@ -22,7 +22,9 @@ def main() -> int:
     write_api(PAGES / "reference" / "api")
     describe(PAGES)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    if subprocess.run(command, cwd=PROJECT, env={**os.environ, "NO_COLOR": "1"}, check=False).returncode:
+    if subprocess.run(
+        command, cwd=PROJECT, env={**os.environ, "NO_COLOR": "1"}, check=False
+    ).returncode:
         return 1
     weigh(PROJECT / "build" / "site")
     write_llms(PROJECT / "mkdocs.yml", PAGES, PROJECT / "build" / "site")

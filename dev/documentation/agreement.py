@@ -25,9 +25,7 @@ _SUBJECTS = {
     "oracle": "configurations, folders, ensembles, Python models",
     "oracle_onnx": "ONNX models",
 }
-_HEAD = (
-    "| repositories | about | compared with | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
-)
+_HEAD = "| repositories | about | compared with | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
 
 
 def agreement() -> str:
@@ -38,14 +36,22 @@ def agreement() -> str:
         f"| {each['refused']} | {each['accepted']} |\n"
         for each in sections
     ]
-    found = {code for each in sections for code in re.findall(r"^error +(\S+)", each["codes"], re.MULTILINE)}
+    found = {
+        code
+        for each in sections
+        for code in re.findall(r"^error +(\S+)", each["codes"], re.MULTILINE)
+    }
     errors = sum(rule.severity is Severity.ERROR for rule in RULES.values())
-    asked = f"{len(found)} of the {errors} checks that report errors find one in these repositories."
+    asked = (
+        f"{len(found)} of the {errors} checks that report errors find one in these repositories."
+    )
     return f"\n{_HEAD}{''.join(rows)}\n{asked}\n\n{_exporters()}\n\n{_targets()}\n"
 
 
 def _exporters() -> str:
-    recorded = json.loads((CONTRACT / "onnx_exporters" / "verdicts.json").read_text(encoding="utf-8"))
+    recorded = json.loads(
+        (CONTRACT / "onnx_exporters" / "verdicts.json").read_text(encoding="utf-8")
+    )
     *versions, newest = recorded["runtimes"].values()
     return (
         f"Beside them, {len(recorded['cases'])} ONNX files of real exporters are compared with ONNX "
@@ -61,7 +67,9 @@ def _targets() -> str:
         for node in test.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
     }
-    verdicts = json.loads((CONTRACT / "oracle_targets" / "verdicts.json").read_text(encoding="utf-8"))
+    verdicts = json.loads(
+        (CONTRACT / "oracle_targets" / "verdicts.json").read_text(encoding="utf-8")
+    )
     count, others = len(verdicts) - len(lists["NOT_ABOUT_MODELS"]), len(lists["NOT_FOUND"])
     return (
         f"Servers were also started {count} times with other options: little shared memory, a read-only "

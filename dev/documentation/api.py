@@ -19,7 +19,10 @@ from documentation.returned_types import ReturnedType, returned_types
 
 #: Pages of the names that are imported from the top package: title, and the packages that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "endpoints": ("Endpoint constructs", ("constructs_triton.cdk.endpoint", "constructs_triton.cdk.model")),
+    "endpoints": (
+        "Endpoint constructs",
+        ("constructs_triton.cdk.endpoint", "constructs_triton.cdk.model"),
+    ),
     "components": ("Inference components", ("constructs_triton.cdk.inference_component",)),
     "repositories": ("Model repository constructs", ("constructs_triton.cdk.repository",)),
     "options": (
@@ -28,7 +31,10 @@ TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "scaling": ("Scaling", ("constructs_triton.cdk.scaling",)),
     "monitoring": ("Alarms and dashboards", ("constructs_triton.cdk.monitoring",)),
-    "facts": ("Instance types and host images", ("constructs_triton_core.facts", "triton_model_check.facts")),
+    "facts": (
+        "Instance types and host images",
+        ("constructs_triton_core.facts", "triton_model_check.facts"),
+    ),
 }
 #: Pages of the modules that have names of their own.
 PACKAGES: Mapping[str, str] = {
@@ -76,7 +82,9 @@ def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
     """Yield each page's name, title, package and public names."""
     top = {name: getattr(constructs_triton, name) for name in sorted(constructs_triton.__all__)}
     for page, (title, prefixes) in TOP_PAGES.items():
-        names = {name: value for name, value in top.items() if value.__module__.startswith(prefixes)}
+        names = {
+            name: value for name, value in top.items() if value.__module__.startswith(prefixes)
+        }
         yield page, (title, "constructs_triton", names)
     for page, source in PACKAGES.items():
         yield page, (source, source, _own_names(source))
@@ -85,7 +93,9 @@ def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
 def _returned(source: str, names: Mapping[str, Any]) -> dict[str, ReturnedType]:
     """Return the types that the names return, unless a page has them already."""
     package = "constructs_triton.cdk" if source == "constructs_triton" else source
-    return returned_types(names, package, {name for _, (_, _, public) in _pages() for name in public})
+    return returned_types(
+        names, package, {name for _, (_, _, public) in _pages() for name in public}
+    )
 
 
 def _own_names(source: str) -> dict[str, Any]:
@@ -144,7 +154,11 @@ def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> It
     yield f"## {name} {{ #{name} }}\n"
     yield f"```python\nfrom {source} import {name}\n```\n"
     if not (inspect.isclass(value) or inspect.isroutine(value)):
-        yield f"`{value!r}`\n" if isinstance(value, str | int | float) else f"{read_docstring(value).text}\n"
+        yield (
+            f"`{value!r}`\n"
+            if isinstance(value, str | int | float)
+            else f"{read_docstring(value).text}\n"
+        )
         return
     yield from _documented(value, names)
     if inspect.isclass(value):
@@ -167,14 +181,19 @@ def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None)
         yield "\n".join(names_of_values) + "\n"
     yield from definitions(rows)
     if docstring.errors:
-        yield "\n".join(["Raises:\n", *(f"- `{error}`: {why}" for error, why in docstring.errors)]) + "\n"
+        yield (
+            "\n".join(["Raises:\n", *(f"- `{error}`: {why}" for error, why in docstring.errors)])
+            + "\n"
+        )
 
 
 def _own_rows(value: Any, docstring: Docstring, names: Mapping[str, Any]) -> tuple[list[Row], str]:
     """Return the rows, and the options that the value also takes, whose rows are left out."""
     rows = rows_of(value, docstring)
     for options in ("EndpointOptions", "VariantOptions"):
-        declared = {row.name for row in rows_of(names[options], docstring)} if options in names else set()
+        declared = (
+            {row.name for row in rows_of(names[options], docstring)} if options in names else set()
+        )
         if declared and value is not names[options] and declared <= {row.name for row in rows}:
             return [row for row in rows if row.name not in declared], options
     return rows, ""
@@ -184,7 +203,10 @@ def undocumented() -> Iterator[str]:
     """Yield the parameters that have no meaning, such as ``wire: encode_request(inputs)``."""
     for page, (_, source, names) in _pages():
         returned = _returned(source, names)
-        for name, value in (*names.items(), *((name, found.value) for name, found in returned.items())):
+        for name, value in (
+            *names.items(),
+            *((name, found.value) for name, found in returned.items()),
+        ):
             for label, part, owner in _parts(name, value):
                 if part is value and name in returned and not returned[name].fields:
                     continue

@@ -47,7 +47,8 @@ Options with the same meaning in all commands that have them; `--help` of a comm
 def write_commands(path: Path) -> None:
     """Write the page."""
     contents = "".join(
-        f"| [`{name}`](#{name.replace(' ', '-')}) | {each.summary} |\n" for name, each in COMMANDS.items()
+        f"| [`{name}`](#{name.replace(' ', '-')}) | {each.summary} |\n"
+        for name, each in COMMANDS.items()
     )
     sections = "\n".join(line for name in COMMANDS for line in _command(name))
     path.write_text(f"{HEAD}{contents}\n{sections}\n", encoding="utf-8")
@@ -84,14 +85,20 @@ def _parser(parser: argparse.ArgumentParser, heading: str) -> Iterator[str]:
 
 def _wrapped(text: str) -> Iterator[str]:
     """Yield the lines of an epilog in the width of the page; a command goes on after a backslash."""
-    for is_indented, group in groupby(text.rstrip().splitlines(), key=lambda line: line[:1] in ("", " ")):
+    for is_indented, group in groupby(
+        text.rstrip().splitlines(), key=lambda line: line[:1] in ("", " ")
+    ):
         if not is_indented:
             yield from textwrap.wrap(" ".join(group), _WIDTH, break_on_hyphens=False)
             continue
         for line in group:
             is_command = line.lstrip().startswith("constructs-triton")
-            joined = re.sub(r"(--[\w-]+) (?!-)", "\\1\0", line) if is_command else line  # option and value
-            parts = textwrap.wrap(joined, _WIDTH - 2, subsequent_indent=" " * 6, break_on_hyphens=False)
+            joined = (
+                re.sub(r"(--[\w-]+) (?!-)", "\\1\0", line) if is_command else line
+            )  # option and value
+            parts = textwrap.wrap(
+                joined, _WIDTH - 2, subsequent_indent=" " * 6, break_on_hyphens=False
+            )
             end = " \\\n" if is_command else "\n"
             yield end.join(parts).replace("\0", " ")
 

@@ -93,7 +93,14 @@ def write_comparison(path: Path) -> None:
     header = ["#", "capability", "constructs_triton", "how, and limits", "test", *peers]
     table = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for number, capability, status, *others in rows:
-        cells = [number, capability, status, own[number]["limits"], _test(own[number]["tests"]), *others]
+        cells = [
+            number,
+            capability,
+            status,
+            own[number]["limits"],
+            _test(own[number]["tests"]),
+            *others,
+        ]
         table.append(f"| {' | '.join(cells)} |")
     neighbours = "\n".join(
         f"| [{each['name']}]({each['url']}) | {each['does']} | {each['rows'].replace(' ', ', ')} |"
@@ -112,7 +119,10 @@ def features() -> dict[str, dict[str, str]]:
 def compared() -> list[list[str]]:
     """Return number, capability, this library and each other library of each row."""
     peers = {row["number"]: [row[name] for name in PEERS] for row in _rows("peers.csv")}
-    return [[number, row["capability"], row["status"], *peers[number]] for number, row in features().items()]
+    return [
+        [number, row["capability"], row["status"], *peers[number]]
+        for number, row in features().items()
+    ]
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -53,7 +53,9 @@ class Console:
     lines are continued on the next one.
     """
 
-    def __init__(self, files: str | None = None, *, folder: str = "work", width: int | None = None) -> None:
+    def __init__(
+        self, files: str | None = None, *, folder: str = "work", width: int | None = None
+    ) -> None:
         self._width = width
         self._files = PROJECT / files if files else PROJECT
         self.folder = Path(mkdtemp(prefix="documentation-")) / folder
@@ -154,7 +156,9 @@ class Console:
         self._closing.append(lambda: account.__exit__(None, None, None))
         self.environment = _environment(account.environment())
         bootstrap = ["cdk", "bootstrap", f"aws://{account.api.account}/us-east-1"]
-        subprocess.run(bootstrap, cwd=self.folder, env=self.environment, capture_output=True, check=True)
+        subprocess.run(
+            bootstrap, cwd=self.folder, env=self.environment, capture_output=True, check=True
+        )
 
     def _print(self, command: str, output: str, keep: str) -> None:
         text = _COLORS.sub("", output).replace(str(self.folder), "~/digits").rstrip()
@@ -181,7 +185,11 @@ def _stable(text: str) -> list[str]:
 
 
 def _environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    paths = [str(Path(sys.executable).parent), str(PROJECT / "node_modules" / ".bin"), base.get("PATH", "")]
+    paths = [
+        str(Path(sys.executable).parent),
+        str(PROJECT / "node_modules" / ".bin"),
+        base.get("PATH", ""),
+    ]
     return {
         **{name: value for name, value in base.items() if not name.startswith("PYTEST")},
         "PATH": os.pathsep.join(paths),
@@ -215,5 +223,9 @@ def _read_until(log: Path, until: str, process: subprocess.Popen[str]) -> str:
 def _new_lines(before: str, after: str) -> str:
     """Return the fence's attribute that marks the lines that ``after`` adds."""
     changes = SequenceMatcher(None, before.splitlines(), after.splitlines()).get_opcodes()
-    lines = [f"{first + 1}-{last}" for kind, _, _, first, last in changes if kind in ("insert", "replace")]
+    lines = [
+        f"{first + 1}-{last}"
+        for kind, _, _, first, last in changes
+        if kind in ("insert", "replace")
+    ]
     return f' hl_lines="{" ".join(lines)}"' if lines else ""

@@ -23,7 +23,8 @@ def describe(pages: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in pages.rglob("*.md")}
     # Zensical writes the description between double quotes as it is.
     sentences = {
-        page: re.sub(r"[`*]", "", first_sentence(text)).replace('"', "'") for page, text in texts.items()
+        page: re.sub(r"[`*]", "", first_sentence(text)).replace('"', "'")
+        for page, text in texts.items()
     }
     count = Counter(sentences.values())
     for page, text in texts.items():
@@ -33,7 +34,9 @@ def describe(pages: Path) -> None:
             sentence = ": ".join(filter(None, (heading[1] if heading else page.stem, sentence)))
         fields = _FRONT_MATTER.match(text)
         if "description:" not in (fields["fields"] if fields else ""):
-            page.write_text(_with_field(text, f"description: {json.dumps(sentence)}"), encoding="utf-8")
+            page.write_text(
+                _with_field(text, f"description: {json.dumps(sentence)}"), encoding="utf-8"
+            )
 
 
 def first_sentence(text: str) -> str:

@@ -81,7 +81,11 @@ def _blocks(docstring: str) -> Iterator[list[str]]:
     """Yield paragraphs. A described name begins a new one, and indented lines belong to it."""
     block: list[str] = []
     for line in docstring.splitlines():
-        is_new = bool(_NAMES.match(line)) or line in SECTIONS or (not line.strip() and not _is_open(block))
+        is_new = (
+            bool(_NAMES.match(line))
+            or line in SECTIONS
+            or (not line.strip() and not _is_open(block))
+        )
         if is_new or (block and _is_open(block) and line and not line[0].isspace()):
             if any(each.strip() for each in block):
                 yield block
@@ -108,7 +112,9 @@ def _entry(text: str) -> Entry:
     found = _DEFAULT.search(text)
     if found is None:
         return Entry(text, "")
-    return Entry((text[: found.start()] + text[found.end() :]).strip(), found["default"] or found["short"])
+    return Entry(
+        (text[: found.start()] + text[found.end() :]).strip(), found["default"] or found["short"]
+    )
 
 
 def _literal_blocks(text: str) -> str:

@@ -39,13 +39,16 @@ def rows_of(value: Any, docstring: Docstring) -> list[Row]:
         return list(_rows_of_keys(value, docstring))
     parameters = signature_of(value).parameters
     hidden = ("self", "cls", "scope", "id") if "scope" in parameters else ("self", "cls")
-    shown = [each for each in parameters.values() if each.name not in hidden and each.name[0] != "_"]
+    shown = [
+        each for each in parameters.values() if each.name not in hidden and each.name[0] != "_"
+    ]
     if is_dataclass(value):  # the fields of the class itself before those of its base class
         shown.sort(key=lambda each: each.name not in value.__annotations__)
     return [
         _row(each, docstring)
         for each in shown
-        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD) or each.name in docstring.entries
+        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        or each.name in docstring.entries
     ]
 
 
@@ -80,7 +83,9 @@ def type_of(annotation: Any, name: str = "") -> str:
 def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str, Any]]:
     """Yield the methods and properties that a class itself defines."""
     for name, member in vars(value).items():
-        is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(member)
+        is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(
+            member
+        )
         is_left_out = not with_abstract and getattr(member, "__isabstractmethod__", False)
         if is_member and not is_left_out and not name.startswith("_"):
             yield name, member
@@ -89,7 +94,9 @@ def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str
 def nested_classes(value: type) -> Iterator[tuple[str, type]]:
     """Yield the public classes inside a class with their names, each before the classes inside it."""
     for name, member in vars(value).items():
-        is_nested = inspect.isclass(member) and member.__qualname__ == f"{value.__qualname__}.{name}"
+        is_nested = (
+            inspect.isclass(member) and member.__qualname__ == f"{value.__qualname__}.{name}"
+        )
         if is_nested and not name.startswith("_"):
             yield f"{value.__qualname__}.{name}", member
             yield from nested_classes(member)
@@ -143,7 +150,9 @@ def _row(parameter: inspect.Parameter, docstring: Docstring) -> Row:
         # A dataclass hides the value of a default_factory; all of this package are empty containers.
         is_factory = repr(parameter.default) == "<factory>"
         default = "empty" if is_factory else f"`{_literal(parameter.default)}`"
-    return Row(parameter.name, type_of(parameter.annotation, parameter.name), default, entry.meaning)
+    return Row(
+        parameter.name, type_of(parameter.annotation, parameter.name), default, entry.meaning
+    )
 
 
 def _literal(value: object) -> str:

@@ -30,7 +30,9 @@ FIRST_PAGES: Mapping[str, str] = {
 #: Folders whose pages the other pages link to where they need them.
 UNLISTED = ("examples/apps/", "source/")
 #: A link to what is read in the repository. The site shows its text, without a page for it.
-IN_REPOSITORY = re.compile(r"\[(?P<text>[^]]+)\]\((?:\.\./)*(?:dev/project/|packages/check/tests/)[^)]*\)")
+IN_REPOSITORY = re.compile(
+    r"\[(?P<text>[^]]+)\]\((?:\.\./)*(?:dev/project/|packages/check/tests/)[^)]*\)"
+)
 #: What a person did not write as a page: texts of the code, outputs, and files of the project.
 GENERATED = (
     "reference/api",
@@ -104,7 +106,9 @@ def hand_written() -> dict[str, str]:
 @cache
 def menu() -> dict[str, list[str]]:
     """Return the pages of ``nav`` in mkdocs.yml, each with the titles that lead to it."""
-    return dict(_listed(yaml.safe_load((PROJECT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"], []))
+    return dict(
+        _listed(yaml.safe_load((PROJECT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"], [])
+    )
 
 
 def _listed(entries: Any, titles: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -129,7 +133,10 @@ def menu_of(page: str) -> list[str]:
 def missing_in_nav(target: Path) -> list[str]:
     """Return the pages that neither ``nav`` in mkdocs.yml nor the first page of their folder links to."""
     listed = menu()
-    texts = {page.relative_to(target).as_posix(): page.read_text("utf-8") for page in target.rglob("*.md")}
+    texts = {
+        page.relative_to(target).as_posix(): page.read_text("utf-8")
+        for page in target.rglob("*.md")
+    }
     linked = {
         os.path.normpath(PurePosixPath(first).parent / link["path"])
         for first in FIRST_PAGES.values()
@@ -171,7 +178,9 @@ def source_page(path: str) -> str:
     """Return a page with the text of a file, or of the files of a folder."""
     place = PROJECT / path
     files = [place] if place.is_file() else sorted(place.rglob("*"))
-    shown = (file for file in files if file.suffix in LANGUAGES and file.stat().st_size <= SHOWN_BYTES)
+    shown = (
+        file for file in files if file.suffix in LANGUAGES and file.stat().st_size <= SHOWN_BYTES
+    )
     return "\n".join([f"# {path}\n", *(_listing(file) for file in shown)])
 
 
@@ -185,7 +194,9 @@ def packages_page() -> str:
     lines = ["# Packages\n"]
     for name in PACKAGES:
         title, about = (
-            (PROJECT / "packages" / name / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+            (PROJECT / "packages" / name / "README.md")
+            .read_text(encoding="utf-8")
+            .split("\n\n")[:2]
         )
         lines.append(f"[{title.removeprefix('# ')}](../{name}/README.md)\n:   {about}\n")
     return "\n".join(lines)

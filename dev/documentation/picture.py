@@ -66,7 +66,9 @@ class Picture:
         self._grow(y + height)
         return y + height
 
-    def band(self, y: float, title: str, note: str, names: Sequence[str], *, fill: str = "main") -> float:
+    def band(
+        self, y: float, title: str, note: str, names: Sequence[str], *, fill: str = "main"
+    ) -> float:
         """Draw a wide box with a bold title, a line below it and a small box for each name.
 
         Returns:
@@ -120,7 +122,10 @@ class Picture:
         for index, line in enumerate(lines):
             color = LINES[index % len(LINES)] if line.values else GRID
             if line.values:
-                step, scale = (right - left) / (len(line.values) - 1), (bottom - top) / (line.top or 1)
+                step, scale = (
+                    (right - left) / (len(line.values) - 1),
+                    (bottom - top) / (line.top or 1),
+                )
                 points = " ".join(
                     f"{left + step * at:.1f},{bottom - scale * value:.1f}"
                     for at, value in enumerate(line.values)
@@ -133,7 +138,9 @@ class Picture:
             self._parts.append(
                 f'<path d="M{at:g},{low - 4:g} h12" style="stroke: {color}" stroke-width="3"/>'
             )
-            self._text(at + 17, low, line.name, INK if line.values else QUIET, anchor="start", size=11)
+            self._text(
+                at + 17, low, line.name, INK if line.values else QUIET, anchor="start", size=11
+            )
         self._grow(y + height)
 
     def _axes(self, place: tuple[float, float, float, float], tops: Sequence[float]) -> None:
@@ -141,9 +148,16 @@ class Picture:
         for part in (0, 0.5, 1):
             level = bottom - part * (bottom - top)
             self._parts.append(f'<path d="M{left:g},{level:g} H{right:g}" style="stroke: {GRID}"/>')
-            for value, at, anchor in zip(tops, (left - 4, right + 4), ("end", "start"), strict=False):
+            for value, at, anchor in zip(
+                tops, (left - 4, right + 4), ("end", "start"), strict=False
+            ):
                 self._text(
-                    at, level + 4, f"{value * part:,.{0 if value > 9 else 1}f}", QUIET, anchor=anchor, size=10
+                    at,
+                    level + 4,
+                    f"{value * part:,.{0 if value > 9 else 1}f}",
+                    QUIET,
+                    anchor=anchor,
+                    size=10,
                 )
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], label: str = "") -> None:
@@ -157,7 +171,9 @@ class Picture:
             self._text((x1 + x2) / 2 + 14, (y1 + y2) / 2 + 4, label, QUIET, size=12, anchor="start")
         self._grow(y2)
 
-    def label(self, x: float, y: float, text: str, *, anchor: str = "start", size: int = 12) -> None:
+    def label(
+        self, x: float, y: float, text: str, *, anchor: str = "start", size: int = 12
+    ) -> None:
         """Write a line of text beside the boxes."""
         self._text(x, y, text, QUIET, size=size, anchor=anchor)
         self._grow(y + 6)

@@ -13,7 +13,12 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk.assertions import Template
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 from constructs_triton_tools.planning import Fleet, Traffic, simulate
 from constructs_triton_tools.planning.scaling import Scaling, TargetTracking
 from constructs_triton_tools.planning.simulation_result import SimulatedMinute
@@ -28,7 +33,11 @@ def road() -> str:
     picture = Picture(WIDTH, "From a model file to an endpoint in AWS or on your machine")
     steps = (
         ("Model file", "model.onnx, model.pt, model.plan, ...", "constructs-triton model new"),
-        ("Model repository", "one folder per model: config.pbtxt, versions", "checks: file, line and fix"),
+        (
+            "Model repository",
+            "one folder per model: config.pbtxt, versions",
+            "checks: file, line and fix",
+        ),
         ("Archives", "reproducible .tar.gz, named by their content", "cdk synth"),
         ("cdk.out", "the template that is deployed", ""),
     )
@@ -48,13 +57,21 @@ def _two_ends(picture: Picture, y: float) -> None:
     picture.label(20, y - 2, "cdk deploy")
     picture.label(460, y - 2, "local up", anchor="end")
     picture.box(
-        10, y + 14, 220, "Endpoint in AWS", "SageMaker runs Triton", "scaling, alarms, grants", fill="aws"
+        10,
+        y + 14,
+        220,
+        "Endpoint in AWS",
+        "SageMaker runs Triton",
+        "scaling, alarms, grants",
+        fill="aws",
     )
     here = ("Endpoint on your machine", "Triton from the wheel,", "or the image")
     bottom = picture.box(250, y + 14, 220, *here, fill="side")
     picture.arrow((150, bottom + 40), (120, bottom))
     picture.arrow((330, bottom + 40), (360, bottom))
-    picture.box(90, bottom + 40, 300, "TritonClient", "NumPy arrays, the same call to either", fill="good")
+    picture.box(
+        90, bottom + 40, 300, "TritonClient", "NumPy arrays, the same call to either", fill="good"
+    )
 
 
 def layers() -> str:
@@ -95,7 +112,9 @@ def update() -> str:
 
 def dashboard() -> str:
     """Draw the widgets of ``add_dashboard`` in their places, with the values of a simulation."""
-    picture = Picture(720, "The dashboard of an endpoint that scales, with the values of a simulation")
+    picture = Picture(
+        720, "The dashboard of an endpoint that scales, with the values of a simulation"
+    )
     minutes = _simulated_minutes()
     for widget in _widgets():
         properties: Mapping[str, Any] = widget["properties"]
@@ -104,8 +123,12 @@ def dashboard() -> str:
             place = (x, y, widget["width"] * 29.6 - 8, widget["height"] * 29 - 8)
             found = properties.get("annotations", {}).get("horizontal", ())
             marks = [(each["label"], each["value"]) for each in found]
-            highest = properties["yAxis"]["left"].get("max", max((value for _, value in marks), default=0))
-            picture.chart(place, properties["title"], _lines(properties["metrics"], minutes, highest), marks)
+            highest = properties["yAxis"]["left"].get(
+                "max", max((value for _, value in marks), default=0)
+            )
+            picture.chart(
+                place, properties["title"], _lines(properties["metrics"], minutes, highest), marks
+            )
     note = "A day of a simulation. Gray: not simulated. Latency is 90 ms and the time in the queue."
     picture.label(8, picture.height + 16, note)
     return picture.svg()
@@ -115,10 +138,15 @@ def _simulated_minutes() -> Sequence[SimulatedMinute]:
     """Simulate a day with half an hour of more requests in the afternoon, and return each fifth minute."""
     day = Traffic.pattern("diurnal", low=150, high=2400).invocations
     rush = range(15 * 60, 15 * 60 + 30)
-    traffic = Traffic(tuple(round(1.9 * count) if at in rush else count for at, count in enumerate(day)))
+    traffic = Traffic(
+        tuple(round(1.9 * count) if at in rush else count for at, count in enumerate(day))
+    )
     policy = TargetTracking(target=_TARGET, metric="GPUUtilization")
     scaling = Scaling(
-        min_capacity=_BOUNDS[0], max_capacity=_BOUNDS[1], initial_instance_count=2, policies=(policy,)
+        min_capacity=_BOUNDS[0],
+        max_capacity=_BOUNDS[1],
+        initial_instance_count=2,
+        policies=(policy,),
     )
     return simulate(traffic, scaling, Fleet(invocations_per_minute=_THROUGHPUT)).minutes[::5]
 
@@ -151,7 +179,8 @@ def _values(name: str, minutes: Sequence[SimulatedMinute]) -> list[float] | None
     if metric == "ModelLatency":
         share = int(statistic) / 100  # the requests that wait arrived evenly in the minute
         return [
-            _LATENCY_MS + share * 60_000 * each.waiting / (each.in_service * _THROUGHPUT) for each in minutes
+            _LATENCY_MS + share * 60_000 * each.waiting / (each.in_service * _THROUGHPUT)
+            for each in minutes
         ]
     of_minute = _OF_MINUTE.get(metric)
     return None if of_minute is None else [of_minute(each) for each in minutes]
@@ -163,7 +192,9 @@ _OF_MINUTE: Mapping[str, Callable[[SimulatedMinute], float]] = {
     "Invocations": lambda minute: minute.arrived,
     "InvocationsPerInstance": lambda minute: minute.arrived / minute.in_service,
     "Invocation5XXErrors": lambda minute: minute.failed,
-    "ConcurrentRequestsPerModel": lambda minute: minute.waiting + minute.served * _LATENCY_MS / 60_000,
+    "ConcurrentRequestsPerModel": lambda minute: (
+        minute.waiting + minute.served * _LATENCY_MS / 60_000
+    ),
     "GPUUtilization": lambda minute: 100 * minute.served / (minute.in_service * _THROUGHPUT),
     "InstanceCount": lambda minute: minute.in_service,
 }
@@ -186,7 +217,9 @@ def _layers() -> Mapping[str, tuple[str, ...]]:
 def _packages() -> Iterator[tuple[str, str, str]]:
     """Yield each package's name, its question and the packages from which it imports, the top one first."""
     text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for row in re.finditer(r"^\| `[\w/]+/` \| `(\w+)` \| ([^|]+\?) \| ([^|]*)\|", text, re.MULTILINE):
+    for row in re.finditer(
+        r"^\| `[\w/]+/` \| `(\w+)` \| ([^|]+\?) \| ([^|]*)\|", text, re.MULTILINE
+    ):
         yield row[1], row[2], row[3].strip()
 
 

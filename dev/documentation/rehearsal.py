@@ -17,7 +17,8 @@ def write_rehearsal_problems(folder: Path) -> None:
     """Write the page to a folder: the text of ``docs/``, with tables of what the code has today."""
     text = (PROJECT / "docs" / "reference" / _PAGE).read_text(encoding="utf-8")
     codes = (
-        f"| `{name}` | {each.meaning} | {each.severity} | {each.basis} |" for name, each in CODES.items()
+        f"| `{name}` | {each.meaning} | {each.severity} | {each.basis} |"
+        for name, each in CODES.items()
     )
     text = _with_table(text, _CODES, codes)
     text = _with_table(text, _REFUSALS, (f"| {each.meaning} | {each.basis} |" for each in REFUSALS))

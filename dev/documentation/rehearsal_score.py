@@ -81,5 +81,6 @@ def not_simulated() -> str:
 def _counted(edits: Named, key: str) -> str:
     counts = Counter(str(each[key]) for each in edits)
     return "".join(
-        f"- {name}" + (f" ({count} edits)" if count > 1 else "") + "\n" for name, count in counts.items()
+        f"- {name}" + (f" ({count} edits)" if count > 1 else "") + "\n"
+        for name, count in counts.items()
     )

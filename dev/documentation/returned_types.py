@@ -34,14 +34,23 @@ class ReturnedType:
         return {name: str(each) for name, each in types.items() if not name.startswith("_")}
 
 
-def returned_types(names: Mapping[str, Any], source: str, public: Collection[str]) -> dict[str, ReturnedType]:
+def returned_types(
+    names: Mapping[str, Any], source: str, public: Collection[str]
+) -> dict[str, ReturnedType]:
     """Return the types by name: those that public names return, and those of their attributes."""
     shown = {
-        base.__name__ for value in names.values() if inspect.isclass(value) for base in hidden_bases(value)
+        base.__name__
+        for value in names.values()
+        if inspect.isclass(value)
+        for base in hidden_bases(value)
     }
     known = {name: value for name, value in _types(source).items() if name not in {*public, *shown}}
     found: dict[str, ReturnedType] = {}
-    waiting = [("Returned by", name, member) for name, value in names.items() for member in _returned(value)]
+    waiting = [
+        ("Returned by", name, member)
+        for name, value in names.items()
+        for member in _returned(value)
+    ]
     while waiting:
         relation, owner, (member, annotation) = waiting.pop(0)
         place = ".".join(filter(None, (owner, member)))
@@ -60,7 +69,9 @@ def _types(source: str) -> Mapping[str, type]:
         name: value
         for module in _modules(importlib.import_module(source))
         for name, value in vars(module).items()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
     }
 
 
@@ -80,7 +91,12 @@ def _returned(value: Any) -> Iterator[tuple[str, str]]:
     elif inspect.isclass(value):
         for owner in (value, *hidden_bases(value)):
             for name, member in members_of(owner):
-                yield name, _annotation(member.fget if isinstance(member, property) else getattr(owner, name))
+                yield (
+                    name,
+                    _annotation(
+                        member.fget if isinstance(member, property) else getattr(owner, name)
+                    ),
+                )
 
 
 def _annotation(function: Any) -> str:

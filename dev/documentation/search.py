@@ -23,7 +23,9 @@ def weigh(site: Path) -> None:
     index = site / "search.json"
     content = json.loads(index.read_text(encoding="utf-8"))
     content["items"] = list(_weighed(content["items"]))
-    index.write_text(json.dumps(content, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
+    index.write_text(
+        json.dumps(content, separators=(",", ":"), ensure_ascii=False), encoding="utf-8"
+    )
 
 
 def _weighed(items: Sequence[Item]) -> Iterator[Item]:

@@ -12,7 +12,9 @@ def shown_file(page: Path, title: str) -> str:
     Raises:
         ValueError: the page has no such block.
     """
-    found = re.search(rf'^```\w+ title="{re.escape(title)}"\n(.*?)^```$', page.read_text(), re.M | re.S)
+    found = re.search(
+        rf'^```\w+ title="{re.escape(title)}"\n(.*?)^```$', page.read_text(), re.M | re.S
+    )
     if found is None:
         raise ValueError(f"{page}: has no block with the title {title!r}; add it")
     return found[1]

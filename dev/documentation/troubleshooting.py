@@ -12,7 +12,15 @@ from constructs_triton_core.facts.failures import Failure, known_failures
 PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "deployment": (
         "The deployment fails",
-        ("FailureReason", "CloudFormation", "API call", "CLI", "any AWS", "DescribeEndpoint", "docker"),
+        (
+            "FailureReason",
+            "CloudFormation",
+            "API call",
+            "CLI",
+            "any AWS",
+            "DescribeEndpoint",
+            "docker",
+        ),
     ),
     "models": ("A model does not load", ("log", "container")),
     "requests": ("A request fails", ("invocation", "async")),
@@ -53,7 +61,9 @@ def write_troubleshooting(folder: Path) -> None:
     rows = []
     for name, (title, _) in PAGES.items():
         failures = [each for each in known_failures() if _page_of(each) == name]
-        text = HEAD.format(title=title) + "\n".join(line for each in failures for line in _section(each))
+        text = HEAD.format(title=title) + "\n".join(
+            line for each in failures for line in _section(each)
+        )
         (folder / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
         rows.append(f"| [{title}]({name}.md) | {len(failures)} |")
     text = INDEX.format(count=len(known_failures()), rows="\n".join(rows))
@@ -67,7 +77,10 @@ def _page_of(failure: Failure) -> str:
 def _section(failure: Failure) -> Iterator[str]:
     (cause, *_), fix = failure.filled()
     yield f"## {failure.id}\n"
-    messages = [failure.example, *(f"{each.text} (Triton {each.releases})" for each in failure.other_texts)]
+    messages = [
+        failure.example,
+        *(f"{each.text} (Triton {each.releases})" for each in failure.other_texts),
+    ]
     yield "\n".join(["```text", *(line for each in messages for line in _wrapped(each)), "```\n"])
     if cause.partition(" ")[0].isalpha():  # not the name of a file
         cause = f"{cause[:1].upper()}{cause[1:]}"

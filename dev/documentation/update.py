@@ -54,7 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         outdated.append(page.resolve().relative_to(PROJECT))
         if not arguments.check:
             page.write_text(after, encoding="utf-8")
-    print(*(f"{page}: out of date" if arguments.check else f"wrote {page}" for page in outdated), sep="\n")
+    print(
+        *(f"{page}: out of date" if arguments.check else f"wrote {page}" for page in outdated),
+        sep="\n",
+    )
     return 1 if outdated and arguments.check else 0
 
 

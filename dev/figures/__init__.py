@@ -14,6 +14,12 @@ SETTINGS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"
 # Tests import each other by their names alone.
 FOLDERS = (
     *SETTINGS["pytest"]["ini_options"]["pythonpath"],
-    *("tests/project", "tests/acceptance", "tests/unit/cli", "packages/check/tests/property", "benchmarks"),
+    *(
+        "tests/project",
+        "tests/acceptance",
+        "tests/unit/cli",
+        "packages/check/tests/property",
+        "benchmarks",
+    ),
 )
 sys.path.extend(str(PROJECT / folder) for folder in FOLDERS)

@@ -29,19 +29,29 @@ GROUPS: Mapping[str, Group] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures. Exit code 1 if a limit is missed."""
-    parser = argparse.ArgumentParser(prog="figures", description="Print each figure beside its limit.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"groups (default: all): {[*GROUPS]}")
-    parser.add_argument("--against", metavar="COMMIT", default="", help="compare its findings with today's")
+    parser = argparse.ArgumentParser(
+        prog="figures", description="Print each figure beside its limit."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"groups (default: all): {[*GROUPS]}"
+    )
+    parser.add_argument(
+        "--against", metavar="COMMIT", default="", help="compare its findings with today's"
+    )
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(GROUPS)):
-        parser.error(f"NAMES: must be among {', '.join(GROUPS)}, got {', '.join(unknown)}; correct the names")
+        parser.error(
+            f"NAMES: must be among {', '.join(GROUPS)}, got {', '.join(unknown)}; correct the names"
+        )
     groups: dict[str, Group] = {**GROUPS}
     if options.against:
         groups["findings"] = partial(findings, options.against)
     # Nothing that an earlier run has cached counts.
     with TemporaryDirectory() as cache:
         os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = cache
-        return show({name: rows for name, rows in groups.items() if name in (options.names or groups)})
+        return show(
+            {name: rows for name, rows in groups.items() if name in (options.names or groups)}
+        )
 
 
 def show(groups: Mapping[str, Group]) -> int:
@@ -55,7 +65,9 @@ def show(groups: Mapping[str, Group]) -> int:
     missed, goals = (sum(row.mark == mark for row in shown) for mark in "!~")
     unknown = sum(row.value is None for row in shown)
     print(LEGEND)
-    print(f"{len(shown)} figures: {missed} miss their limit, {goals} their goal, {unknown} were not measured")
+    print(
+        f"{len(shown)} figures: {missed} miss their limit, {goals} their goal, {unknown} were not measured"
+    )
     return 1 if missed else 0
 
 

@@ -40,7 +40,9 @@ def benchmarks() -> Iterator[Row]:
         for figure in run.figures:
             if figure.limit and run.script not in SHORT:
                 cell = re.match(r"[\d,.]+", recorded.get(figure.name, ""))
-                value, note = (float(cell[0].replace(",", "")), "recorded") if cell else (None, _NOT_MEASURED)
+                value, note = (
+                    (float(cell[0].replace(",", "")), "recorded") if cell else (None, _NOT_MEASURED)
+                )
                 yield Row(figure.name, value, figure.limit, str(LIMITS), note, is_goal=True)
     for command, (place, pattern) in PROMISES.items():
         promise = re.search(pattern, (PROJECT / place).read_text(encoding="utf-8"), re.MULTILINE)

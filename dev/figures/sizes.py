@@ -38,7 +38,9 @@ def code() -> Iterator[Row]:
     yield Row("commands", len(test_help.TOP))
     yield Row("public names", sum(map(len, test_public_names.exported().values())))
     limit = at_most(exporters.LARGEST_KEPT_BYTES)
-    yield Row("models of exporters and their verdicts, bytes", exporters.kept_bytes(), limit, exporters)
+    yield Row(
+        "models of exporters and their verdicts, bytes", exporters.kept_bytes(), limit, exporters
+    )
 
 
 def _lines(package: workspace.Package) -> int:
@@ -50,16 +52,24 @@ def installed() -> Iterator[Row]:
     own = dict.fromkeys((member.name for member in members_of()), 0)
     for package in workspace.PACKAGES.values():
         name = package.name.replace("_", "-")
-        files = (path for path in package.root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+        files = (
+            path for path in package.root.rglob("*") if path.is_file() and path.suffix != ".pyc"
+        )
         # The wheel of the constructs has the packages without a wheel of their own.
-        own[name if name in own else "constructs-triton"] += sum(path.stat().st_size for path in files)
+        own[name if name in own else "constructs-triton"] += sum(
+            path.stat().st_size for path in files
+        )
     for name in own:
         found = waits.required(name)
-        size = sum(own[each] if each in own else waits.size_of(package) for each, package in found.items())
+        size = sum(
+            own[each] if each in own else waits.size_of(package) for each, package in found.items()
+        )
         most = smallest_uses.MOST_MEGABYTES.get(name, smallest_uses.MOST_MEGABYTES_OF_OTHERS)
         yield Row(f"{name} alone, MB", size / MEGABYTE, at_most(most), smallest_uses)
     size = waits.base_bytes()
-    yield Row("what the base install adds to aws-cdk-lib, without our packages, MB", size / MEGABYTE)
+    yield Row(
+        "what the base install adds to aws-cdk-lib, without our packages, MB", size / MEGABYTE
+    )
 
 
 def words() -> Iterator[Row]:
@@ -83,4 +93,10 @@ def _site() -> Iterator[Row]:
     total = site.words_of_site() if is_new else None
     yield Row("built site without the API, words", total, at_most(site.MOST_WORDS), site, note)
     found = len(QUERIES) - len(site.not_found()) if is_new else None
-    yield Row(f"queries that find their page, of {len(QUERIES)}", found, at_least(len(QUERIES)), site, note)
+    yield Row(
+        f"queries that find their page, of {len(QUERIES)}",
+        found,
+        at_least(len(QUERIES)),
+        site,
+        note,
+    )

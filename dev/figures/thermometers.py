@@ -57,7 +57,9 @@ FIGURES: Mapping[str, Figure] = {
     "nested comprehensions in 1,000 lines": _in_a_thousand_lines("nested comprehensions"),
     "conditional expressions in 1,000 lines": _in_a_thousand_lines("conditional expressions"),
     "comments in 1,000 lines": _in_a_thousand_lines("comments"),
-    "loop variables called `each`, percent": lambda found: 100 * found["each"] / found["loop variables"],
+    "loop variables called `each`, percent": lambda found: (
+        100 * found["each"] / found["loop variables"]
+    ),
 }
 
 
@@ -154,4 +156,6 @@ def _is_parallel(node: ast.Assign) -> bool:
 def _comments(text: str) -> int:
     """Count the lines that are a comment; one behind code is often for a tool, such as ``noqa``."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(token.type == tokenize.COMMENT and token.line.lstrip().startswith("#") for token in tokens)
+    return sum(
+        token.type == tokenize.COMMENT and token.line.lstrip().startswith("#") for token in tokens
+    )

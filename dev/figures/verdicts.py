@@ -29,7 +29,10 @@ from figures.table import Row, at_least, at_most
 #: By folder of cases: the test, and the cases that it lists as wrongly accepted, with the reason of each.
 LISTED = {
     "oracle": (test_oracle_verdicts, {*test_oracle_verdicts.NEEDS_EXECUTION}),
-    "oracle_onnx": (test_onnx_verdicts, {*test_onnx_verdicts.MISSED, *test_onnx_verdicts.SAID_TO_LOAD}),
+    "oracle_onnx": (
+        test_onnx_verdicts,
+        {*test_onnx_verdicts.MISSED, *test_onnx_verdicts.SAID_TO_LOAD},
+    ),
 }
 MUTATION = "dev/mutation_baseline.md"
 #: `make coverage` writes it when all tests were measured.
@@ -47,7 +50,9 @@ def agreement() -> Iterator[Row]:
             same = len(decided) - len(wrongly)
             yield Row(f"{title}: same verdict", same, at_least(len(decided) - len(listed)), test)
             yield Row(f"{title}: wrongly refused", wrongly.count("refused"), at_most(0), test)
-            yield Row(f"{title}: wrongly accepted", wrongly.count("accepted"), at_most(len(listed)), test)
+            yield Row(
+                f"{title}: wrongly accepted", wrongly.count("accepted"), at_most(len(listed)), test
+            )
     yield from _exports()
     names = [*targets.DECIDED, *targets.NOT_FOUND]
     with TemporaryDirectory() as folder:
@@ -84,13 +89,20 @@ def scores() -> Iterator[Row]:
     yield Row("checks with a fix", fixable, at_least(test_fixes.FEWEST_FIXABLE), test_fixes)
     recorded, limit = score.read_record(), at_least(100 * score.ENOUGH)
     yield Row(
-        "wrong edits that a rehearsal finds, percent", 100 * score.score(recorded), limit, test_mutations
+        "wrong edits that a rehearsal finds, percent",
+        100 * score.score(recorded),
+        limit,
+        test_mutations,
     )
     errors = len(score.wrong_errors(recorded))
-    yield Row("harmless edits that a rehearsal reports as errors", errors, at_most(0), test_mutations)
+    yield Row(
+        "harmless edits that a rehearsal reports as errors", errors, at_most(0), test_mutations
+    )
     text = (PROJECT / MUTATION).read_text(encoding="utf-8")
     for mutants, percent in re.findall(r"^\| all \| (\d+) \|.* ([\d.]+) % \|$", text, re.MULTILINE):
-        yield Row(f"mutants that tests notice, percent of {mutants}", float(percent), place=MUTATION)
+        yield Row(
+            f"mutants that tests notice, percent of {mutants}", float(percent), place=MUTATION
+        )
     yield _coverage()
 
 
@@ -100,6 +112,8 @@ def _coverage() -> Row:
         command = [sys.executable, "-m", "coverage", "report", "--format=total", "--fail-under=0"]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
         has_value = done.returncode == 0
-        value, note = (float(done.stdout), "as last measured") if has_value else (None, done.stdout.strip())
+        value, note = (
+            (float(done.stdout), "as last measured") if has_value else (None, done.stdout.strip())
+        )
     limit = at_least(SETTINGS["coverage"]["report"]["fail_under"])
     return Row("branch coverage, percent", value, limit, "pyproject.toml", note)

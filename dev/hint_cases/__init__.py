@@ -31,8 +31,14 @@ def left_after(key: str, directory: Path) -> list[Finding]:
     repository = Repository(write(example.failing, directory / "m"), example.target)
     for step in CASES[key]:
         step(repository)
-    report = ModelRepository.from_directory(repository.path).check(repository.target, is_packed=False)
-    return [each for each in report.findings if each.code == code_of(key) or each.severity is Severity.ERROR]
+    report = ModelRepository.from_directory(repository.path).check(
+        repository.target, is_packed=False
+    )
+    return [
+        each
+        for each in report.findings
+        if each.code == code_of(key) or each.severity is Severity.ERROR
+    ]
 
 
 def unsuccessful() -> dict[str, list[Finding]]:

@@ -13,12 +13,8 @@ from pathlib import Path
 
 from check_examples.onnx_models import relu
 
-_CODE = (
-    "class TritonPythonModel:\n    def execute(self, requests):\n        return [None for _ in requests]\n"
-)
-_TENSORS = (
-    'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
-)
+_CODE = "class TritonPythonModel:\n    def execute(self, requests):\n        return [None for _ in requests]\n"
+_TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
 _TYPE = "AWS::SageMaker::"
 _VARIANT = {
     "VariantName": "Main",
@@ -35,7 +31,10 @@ _TEMPLATE = {
                 "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
             },
         },
-        "Config": {"Type": f"{_TYPE}EndpointConfig", "Properties": {"ProductionVariants": [_VARIANT]}},
+        "Config": {
+            "Type": f"{_TYPE}EndpointConfig",
+            "Properties": {"ProductionVariants": [_VARIANT]},
+        },
     }
 }
 #: The end of the arguments of commands that call a server: no one listens there.
@@ -128,7 +127,9 @@ def followed(words: list[str], message: str) -> list[str]:
     assert without or value, hint
     new = old.replace(without[1], "") if without else value[1] if value else ""
     assert any(old in each for each in words), (old, words)
-    return [new if each == old else each if old in words else each.replace(old, new) for each in words]
+    return [
+        new if each == old else each if old in words else each.replace(old, new) for each in words
+    ]
 
 
 def _without(words: list[str], option: str) -> list[str]:
@@ -257,8 +258,15 @@ CASES = (
     Case("facts instance ml.g5.xlarg", output="ml.g5.xlarge"),
     Case("facts environment --version 26-05", output="keyword"),
     Case("project new shop --example digts", output="next: cd"),
-    Case("project new 2shop", output="next: cd", text="it must begin with a letter", then="project new shop"),
-    Case("project new models", output="next: cd", text="choose another name", then="project new shop"),
+    Case(
+        "project new 2shop",
+        output="next: cd",
+        text="it must begin with a letter",
+        then="project new shop",
+    ),
+    Case(
+        "project new models", output="next: cd", text="choose another name", then="project new shop"
+    ),
     Case("doctor completion fihs", output="constructs-triton"),
     # simulate, plan, cost, graph
     Case(f"{_SPIKE.replace('spike', 'spkie')} {_LEVELS} {_BOUNDS}", output="requests"),
@@ -319,8 +327,14 @@ CASES = (
         then=f"{_PLAN} --latency-ms 400 --price ml.g5.xlarge=1",
     ),
     Case(f"simulate models fleet.csv {_G5} --requests-per-second 20 --zifp 1", output="hit rate"),
-    Case("simulate models fleet.csv --instance-type ml.g5.xlarg --requests-per-second 20", output="hit rate"),
-    Case("cost Shop.template.json --price ml.g5.xlarge=1 --requests-per-second visoin=5", output="per hour"),
+    Case(
+        "simulate models fleet.csv --instance-type ml.g5.xlarg --requests-per-second 20",
+        output="hit rate",
+    ),
+    Case(
+        "cost Shop.template.json --price ml.g5.xlarge=1 --requests-per-second visoin=5",
+        output="per hour",
+    ),
     Case(
         "cost Shop.template.json --price ml.g6.xlarge=1",
         output="per hour",
@@ -353,9 +367,13 @@ CASES = (
         output="Tensor",
     ),
     Case(
-        f"{_COMPILE} {_G5} {_ROLE} {_BATCH} --trtexec-argument profilingVerbosity=detailed", output="Tensor"
+        f"{_COMPILE} {_G5} {_ROLE} {_BATCH} --trtexec-argument profilingVerbosity=detailed",
+        output="Tensor",
     ),
-    Case(f"{_COMPILE} --instance-type ml.p5.48xlarge {_ROLE} {_BATCH} --job processing", output="Tensor"),
+    Case(
+        f"{_COMPILE} --instance-type ml.p5.48xlarge {_ROLE} {_BATCH} --job processing",
+        output="Tensor",
+    ),
     Case(
         f"{_COMPILE} {_G5} {_ROLE} {_BATCH} --opt-batch-size 16",
         output="Tensor",
@@ -411,7 +429,13 @@ CASES = (
     Case(f"{_TUNE} --model a --budget-minutes 0", 2, "add --yes"),
     Case(f"{_TUNE} --model a --step-seconds 0", 2, "add --yes"),
     # rehearse and env
-    Case("rehearse none", 2, "OLD and NEW are both none", "write both, or `none`", "rehearse none none"),
+    Case(
+        "rehearse none",
+        2,
+        "OLD and NEW are both none",
+        "write both, or `none`",
+        "rehearse none none",
+    ),
     Case("rehearse none none --fleet a", 2, "OLD and NEW are both none"),
     Case("rehearse none none --parameters a", 2, "OLD and NEW are both none"),
     Case("rehearse none none --orders 0", 2, "OLD and NEW are both none"),

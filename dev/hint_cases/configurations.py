@@ -52,7 +52,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "layout-version-name: negative": (move("m/-1", "m/1"),),
     "layout-version-skipped": (move("m/02", "m/2"),),
     "layout-config-is-folder": (delete("m/config.pbtxt"),),
-    "layout-config-unreadable": (delete("m/config.pbtxt"), add("m/config.pbtxt", 'backend: "onnxruntime"\n')),
+    "layout-config-unreadable": (
+        delete("m/config.pbtxt"),
+        add("m/config.pbtxt", 'backend: "onnxruntime"\n'),
+    ),
     "layout-special-file": (add("m/1/labels.txt", "cat\n"),),
     "layout-special-file: config.pbtxt": (delete("m/config.pbtxt"),),
     "layout-name-differs": (config('name: "other"', 'name: "m"'),),
@@ -65,7 +68,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "backend-platform-pair: no platform": (
         config('backend: "tensorflow"', 'platform: "tensorflow_graphdef"\nbackend: "tensorflow"'),
     ),
-    "backend-of-ensemble: default_model_filename": (ensemble('default_model_filename: "model.onnx"\n', ""),),
+    "backend-of-ensemble: default_model_filename": (
+        ensemble('default_model_filename: "model.onnx"\n', ""),
+    ),
     "backend-misspelled: NUL": (config("a\\0", "python"),),
     "backend-runtime": (config('runtime: "libtriton_nope.so"\n', ""),),
     "backend-of-ensemble": (ensemble('backend: "python"\n', ""),),
@@ -75,8 +80,12 @@ CASES: dict[str, tuple[Step, ...]] = {
     "backend-max-batch-size": (config("-1", "0"),),
     "backend-misspelled": (config("pythonn", "python"),),
     "backend-misspelled: platform": (config('backend: "tensorrt_plan"', 'backend: "tensorrt"'),),
-    "backend-repository-agent": (config('model_repository_agents { agents [ { name: "vault" } ] }\n', ""),),
-    "backend-model-metrics": (config('family: "f" }', 'family: "f" } histogram_options { buckets: [ 1 ] }'),),
+    "backend-repository-agent": (
+        config('model_repository_agents { agents [ { name: "vault" } ] }\n', ""),
+    ),
+    "backend-model-metrics": (
+        config('family: "f" }', 'family: "f" } histogram_options { buckets: [ 1 ] }'),
+    ),
     "backend-model-metrics: no family": (
         config("{ histogram", '{ metric_identifier { family: "f" } histogram'),
     ),
@@ -112,12 +121,20 @@ CASES: dict[str, tuple[Step, ...]] = {
     "tensor-batch-output": (config('"Z"', '"Y"'),),
     "tensor-batch-output: kind": (config("kind: 9", "kind: BATCH_SCATTER_WITH_INPUT_SHAPE"),),
     "tensor-batch-output: target twice": (config('"Y", "Y"', '"Y"'),),
-    "scheduler-dynamic-batching": (config('backend: "python"', 'backend: "python"\nmax_batch_size: 1'),),
+    "scheduler-dynamic-batching": (
+        config('backend: "python"', 'backend: "python"\nmax_batch_size: 1'),
+    ),
     "scheduler-preferred-batch-size": (config("max_batch_size: 8", "max_batch_size: 16"),),
     "scheduler-preferred-batch-size: not positive": (config("[ 0 ]", "[ ]"),),
-    "scheduler-preferred-batch-size: sequences": (config("max_batch_size: 8", "max_batch_size: 16"),),
-    "scheduler-preferred-batch-size: no batching": (config("max_batch_size: 0", "max_batch_size: 4"),),
-    "scheduler-priority": (config("priority_levels: 2", "priority_levels: 2 default_priority_level: 1"),),
+    "scheduler-preferred-batch-size: sequences": (
+        config("max_batch_size: 8", "max_batch_size: 16"),
+    ),
+    "scheduler-preferred-batch-size: no batching": (
+        config("max_batch_size: 0", "max_batch_size: 4"),
+    ),
+    "scheduler-priority": (
+        config("priority_levels: 2", "priority_levels: 2 default_priority_level: 1"),
+    ),
     "scheduler-priority: queue policy": (config("key: 3", "key: 2"),),
     "scheduler-priority-default": (
         config("default_priority_level: 1", "priority_levels: 2 default_priority_level: 1"),
@@ -127,11 +144,16 @@ CASES: dict[str, tuple[Step, ...]] = {
     "scheduler-response-cache": (config("response_cache { enable: true }\n", ""),),
     "scheduler-response-cache: decoupled": (config("response_cache { enable: true }\n", ""),),
     "scheduler-no-response-cache": (endpoint(has_response_cache=True),),
-    "scheduler-no-response-cache: unknown arguments": (config("response_cache { enable: true }\n", ""),),
+    "scheduler-no-response-cache: unknown arguments": (
+        config("response_cache { enable: true }\n", ""),
+    ),
     "scheduler-control-name": (config("{ control [", '{ name: "S" control ['),),
     "scheduler-control-name: twice": (config('{ name: "S"', '{ name: "T"'),),
     "scheduler-control-twice": (
-        config(', { name: "T" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }', ""),
+        config(
+            ', { name: "T" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }',
+            "",
+        ),
     ),
     "scheduler-control-values": (config("[ 1 ]", "[ 0, 1 ]"),),
     "scheduler-control-values: none": (config("START  }", "START int32_false_true: [ 0, 1 ] }"),),
@@ -182,7 +204,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "sagemaker-default-model-absent": (endpoint(default_model="m"),),
     "sagemaker-name-blank": (move("my model", "mymodel"),),
     "sagemaker-archive-order": (ensemble("platform :", "platform:"),),
-    "sagemaker-archive-order: nested ensembles": (endpoint(platform="sagemaker", default_model="pipe"),),
+    "sagemaker-archive-order: nested ensembles": (
+        endpoint(platform="sagemaker", default_model="pipe"),
+    ),
     "sagemaker-archive-order: stray folder": (delete("assets"),),
     "sagemaker-archive-link": (
         delete("m"),

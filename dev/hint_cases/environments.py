@@ -18,7 +18,10 @@ REPACKED = add("m/env", packed(*PYTHON, f"{SITE}/regex.py"))
 
 CASES: dict[str, tuple[Step, ...]] = {
     "python-environment": (add("m/env", packed(*PYTHON)),),
-    "python-environment: left out": (move("env.tar", "m/env.tar"), config("/../env.tar", "/env.tar")),
+    "python-environment: left out": (
+        move("env.tar", "m/env.tar"),
+        config("/../env.tar", "/env.tar"),
+    ),
     "python-environment-content: in a folder": (add("m/env", packed("bin/activate")),),
     "python-environment-content: format": (add("m/env", packed(*PYTHON)),),
     "python-environment-content: no archive": (add("m/env", packed(*PYTHON)),),
@@ -74,7 +77,11 @@ CASES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "ensemble-decoupled-branches": (ensemble('"V" value: "X"', '"V" value: "t"'),),
-    "sagemaker-no-model: link": (delete("m"), add("m/config.pbtxt", HEAD), add("m/1/model.py", CLASS)),
+    "sagemaker-no-model: link": (
+        delete("m"),
+        add("m/config.pbtxt", HEAD),
+        add("m/1/model.py", CLASS),
+    ),
     "tensor-dim-value: reshape": (config("shape: [ 0 ]", "shape: [ 4 ]"),),
     "tensor-duplicate-output: ensemble": (
         ensemble('output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]\n', ""),
@@ -89,7 +96,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "python-environment-folder": (delete("m/env"), add("m/env", packed(*PYTHON))),
     "python-environment-content": (delete("m/env"), add("m/env", packed(*PYTHON))),
     "python-environment-numpy": (
-        add("m/env", packed("bin/activate", "lib/python3.10/site-packages/numpy-1.26.4.dist-info/METADATA")),
+        add(
+            "m/env",
+            packed("bin/activate", "lib/python3.10/site-packages/numpy-1.26.4.dist-info/METADATA"),
+        ),
     ),
     "model-file-format": (add("m/1/model.dali", b"\x0a\x01"),),
     "file-git-lfs-pointer": (add("m/1/weights.npz", b"PK\x03\x04"),),

@@ -33,8 +33,12 @@ CASES: dict[str, tuple[Step, ...]] = {
     "ensemble-step-incomplete: no input": (
         ensemble("-1 output_map", '-1 input_map { key: "X" value: "X" } output_map'),
     ),
-    "ensemble-unused-input": (ensemble('input [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n', ""),),
-    "ensemble-unread": (ensemble("output [", 'output [ { name: "t" data_type: TYPE_FP32 dims: [ 4 ] },'),),
+    "ensemble-unused-input": (
+        ensemble('input [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n', ""),
+    ),
+    "ensemble-unread": (
+        ensemble("output [", 'output [ { name: "t" data_type: TYPE_FP32 dims: [ 4 ] },'),
+    ),
     "ensemble-unproduced": (ensemble('"V" value: "image"', '"V" value: "X"'),),
     "ensemble-cycle": (ensemble('key: "X" value: "Y"', 'key: "X" value: "X"'),),
     "ensemble-duplicate-tensor": (
@@ -60,7 +64,11 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "python-execute": (file("m/1/model.py", "def exec(", "def execute("),),
     "python-execute-returns-none": (
-        file("m/1/model.py", "        if requests:\n            return [None]", "        return [None]"),
+        file(
+            "m/1/model.py",
+            "        if requests:\n            return [None]",
+            "        return [None]",
+        ),
     ),
     "python-cpu-only-inputs": (config('"true"', '"yes"'),),
     "python-called-model": (file("m/1/model.py", "scaled", "scale"),),
@@ -76,7 +84,9 @@ CASES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "python-no-tensors": (add("m/config.pbtxt", HEAD),),
-    "python-no-tensors: config.pbtxt in the version folder": (move("m/1/config.pbtxt", "m/config.pbtxt"),),
+    "python-no-tensors: config.pbtxt in the version folder": (
+        move("m/1/config.pbtxt", "m/config.pbtxt"),
+    ),
     "python-environment-pythonpath": (endpoint(python_path=None),),
     "plan-not-a-plan": (add("m/1/model.plan", plan()),),
     "plan-gpu: not a manifest": (delete("m/plan.json"),),
@@ -85,7 +95,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "plan-dims": (config("[ 4, 1 ]", "[ 4 ]"),),
     "plan-dims: outside of the profile": (config("[ 32 ]", "[ 16 ]"),),
     "plan-max-batch-size": (config("max_batch_size: 64", "max_batch_size: 8"),),
-    "plan-max-batch-size: dims with the batch dimension": (config("max_batch_size: 8", "max_batch_size: 0"),),
+    "plan-max-batch-size: dims with the batch dimension": (
+        config("max_batch_size: 8", "max_batch_size: 0"),
+    ),
     "plan-data-type": (config("TYPE_FP64", "TYPE_FP32"),),
     "torchscript-input-count": (
         config("} ]\noutput", '}, { name: "mask" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput'),
@@ -114,11 +126,15 @@ CASES: dict[str, tuple[Step, ...]] = {
     "tree-version": (endpoint(image_version="25.04"),),
     "tree-classifier": (
         config(
-            "parameters", 'parameters { key: "output_class" value { string_value: "false" } }\nparameters'
+            "parameters",
+            'parameters { key: "output_class" value { string_value: "false" } }\nparameters',
         ),
     ),
     "tree-classifier: threshold": (
-        config("parameters", 'parameters { key: "threshold" value { string_value: "0.5" } }\nparameters'),
+        config(
+            "parameters",
+            'parameters { key: "threshold" value { string_value: "0.5" } }\nparameters',
+        ),
     ),
     "backend-config-name": (move("m/config.pbtxt.txt", "m/config.pbtxt"),),
     "model-file-missing": (add("m/1/model.onnx", relu()),),
@@ -130,12 +146,15 @@ CASES: dict[str, tuple[Step, ...]] = {
     "onnx-input-count": (config(', { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] }', ""),),
     "onnx-input-count: other names": (
         config(
-            '{ name: "V" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "Z" data_type', '{ name: "X" data_type'
+            '{ name: "V" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "Z" data_type',
+            '{ name: "X" data_type',
         ),
     ),
     "onnx-input-name": (config('"x"', '"X"'),),
     "onnx-output-name": (config('"logits"', '"Y"'),),
-    "onnx-optional-input": (config(', { name: "K" data_type: TYPE_FP32 dims: [ 4 ] optional: true }', ""),),
+    "onnx-optional-input": (
+        config(', { name: "K" data_type: TYPE_FP32 dims: [ 4 ] optional: true }', ""),
+    ),
     "onnx-data-type": (config("TYPE_FP64", "TYPE_FP32"),),
     "onnx-unsupported-type": (endpoint(image_version="26.03"),),
     "onnx-dims": (config("[ 5 ]", "[4]"),),
@@ -156,7 +175,8 @@ CASES: dict[str, tuple[Step, ...]] = {
     "onnx-control: another name": (config('"START"', '"S"'),),
     "model-file-missing: model_type": (
         config(
-            "max_batch", 'parameters { key: "model_type" value { string_value: "xgboost_json" } }\nmax_batch'
+            "max_batch",
+            'parameters { key: "model_type" value { string_value: "xgboost_json" } }\nmax_batch',
         ),
     ),
     "onnx-control": (config("fp32_false_true", "int32_false_true"),),
@@ -190,7 +210,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "vllm-cache-memory": (file(JSON, "}", ', "max_model_len": 5376}'),),
     "vllm-cache-memory: no room": (endpoint(gpu_memory_mib=24_000),),
     "tensorrt-llm-placeholder": (config("${triton_backend}", "tensorrtllm"),),
-    "tensorrt-llm-placeholder: engine folder": (config("${engine_dir}", "/opt/ml/model/m/1/engine"),),
+    "tensorrt-llm-placeholder: engine folder": (
+        config("${engine_dir}", "/opt/ml/model/m/1/engine"),
+    ),
     "tensorrt-llm-engine": (
         move("m/1/rank0.engine", "m/1/engine/rank0.engine"),
         add("m/1/engine/config.json", '{"pretrained_config": {"mapping": {"world_size": 1}}}'),

@@ -28,7 +28,13 @@ EXPORTERS = {
     "onnx": ("onnxruntime==1.32.0", "onnxscript==0.7.2", "onnx==1.23.2", "sympy"),
     "sklearn": ("scikit-learn==1.9.1", "skl2onnx==1.20.0", "onnx==1.23.2"),
     "boosting": (
-        *("lightgbm==4.7.0", "xgboost==3.2.0", "onnxmltools==1.16.0", "skl2onnx==1.20.0", "onnx==1.23.2"),
+        *(
+            "lightgbm==4.7.0",
+            "xgboost==3.2.0",
+            "onnxmltools==1.16.0",
+            "skl2onnx==1.20.0",
+            "onnx==1.23.2",
+        ),
         *("packaging", "scikit-learn", "pandas"),
     ),
     "keras": ("tensorflow-cpu==2.21.0", "tf2onnx==1.17.0", "keras==3.15.1"),
@@ -58,7 +64,15 @@ def environment(name: str, packages: tuple[str, ...]) -> Path:
     python = BUILD / "environments" / name / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+        install = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *packages,
+        ]
         subprocess.run(install, check=True)
     return python
 
@@ -101,14 +115,20 @@ def write_broken(cases: Path, folder: Path) -> None:
 def _verdicts(cases: Path, broken_cases: Path) -> dict[str, Any]:
     of_valid, of_broken = loaded(cases), loaded(broken_cases)
     by_case = {
-        name: {image: of_valid[image][name] for image in RUNTIMES} for name in sorted(of_valid["newest"])
+        name: {image: of_valid[image][name] for image in RUNTIMES}
+        for name in sorted(of_valid["newest"])
     }
     loads: dict[str, dict[str, list[str]]] = {}
     for name in sorted(of_broken["newest"]):
         case, _, fault = name.partition("__")
         images = [image for image in RUNTIMES if "error" not in of_broken[image][name]]
         loads.setdefault(case, {})[fault] = images
-    return {"exporters": EXPORTERS, "runtimes": RUNTIMES, "cases": by_case, "broken_that_load": loads}
+    return {
+        "exporters": EXPORTERS,
+        "runtimes": RUNTIMES,
+        "cases": by_case,
+        "broken_that_load": loads,
+    }
 
 
 def _keep(cases: Path, verdicts: dict[str, Any]) -> None:
@@ -126,7 +146,11 @@ def _keep(cases: Path, verdicts: dict[str, Any]) -> None:
 
 
 def _lines(values: dict[str, Any]) -> str:
-    return "{\n" + ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in values.items()) + "\n}"
+    return (
+        "{\n"
+        + ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in values.items())
+        + "\n}"
+    )
 
 
 def main() -> None:

@@ -24,7 +24,11 @@ def _models(is_large: bool) -> Iterator[tuple[str, Any, Callable[..., Any]]]:
     classes = (values.sum(axis=1) * 10).astype(np.int64) % 3
     few = {"n_estimators": trees, "n_jobs": 1}
     convert = onnxmltools.convert_lightgbm
-    yield "lightgbm_classes", lightgbm.LGBMClassifier(**few, verbose=-1).fit(values, classes), convert
+    yield (
+        "lightgbm_classes",
+        lightgbm.LGBMClassifier(**few, verbose=-1).fit(values, classes),
+        convert,
+    )
     yield "lightgbm_value", lightgbm.LGBMRegressor(**few, verbose=-1).fit(values, classes), convert
     convert = onnxmltools.convert_xgboost
     yield "xgboost_classes", xgboost.XGBClassifier(**few).fit(values, classes), convert

@@ -21,7 +21,9 @@ class _Visible(PathFinder):
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return where a module is, or ``None`` if it is hidden."""
-        return None if name.partition(".")[0] in cls.hidden else super().find_spec(name, path, target)
+        return (
+            None if name.partition(".")[0] in cls.hidden else super().find_spec(name, path, target)
+        )
 
 
 def main(folder: Path, image_versions: list[str], hidden: frozenset[str]) -> None:

@@ -11,7 +11,9 @@ from onnx import TensorProto, helper
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml")
 _NOT_A_MODEL = "cut"
 # Operators that need more than one input.
-_WITH_WEIGHTS = frozenset({"Add", "Conv", "Gather", "Gemm", "LSTM", "MatMul", "Mul", "ConvTranspose"})
+_WITH_WEIGHTS = frozenset(
+    {"Add", "Conv", "Gather", "Gemm", "LSTM", "MatMul", "Mul", "ConvTranspose"}
+)
 
 
 def broken(model: Any) -> Iterator[tuple[str, bytes]]:
@@ -25,7 +27,9 @@ def broken(model: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _operators(model: Any) -> list[Any]:
-    return [each for each in model.graph.node if each.op_type != "Constant" and each.domain in _STANDARD]
+    return [
+        each for each in model.graph.node if each.op_type != "Constant" and each.domain in _STANDARD
+    ]
 
 
 def _constants(model: Any) -> list[Any]:
@@ -72,7 +76,9 @@ def _wrong_attribute_type(model: Any) -> bool:
 def _no_required_attribute(model: Any) -> bool:
     opsets = {each.domain: each.version for each in model.opset_import}
     for node in _operators(model):
-        if node.domain not in opsets or not onnx.defs.has(node.op_type, opsets[node.domain], node.domain):
+        if node.domain not in opsets or not onnx.defs.has(
+            node.op_type, opsets[node.domain], node.domain
+        ):
             continue
         schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
         required = {name for name, each in schema.attributes.items() if each.required}

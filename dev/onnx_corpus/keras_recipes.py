@@ -19,13 +19,18 @@ OPSETS = (9, 11, 13, 15, 18)
 def _even(model: Any) -> Any:
     """Set weights that compress well."""
     model.set_weights(
-        [(np.arange(each.size) % 16 / 64 + 0.01).reshape(each.shape) for each in model.get_weights()]
+        [
+            (np.arange(each.size) % 16 / 64 + 0.01).reshape(each.shape)
+            for each in model.get_weights()
+        ]
     )
     return model
 
 
 def _dense(width: int) -> Any:
-    return _even(keras.Sequential([layers.Input((width,)), layers.Dense(width, "relu"), layers.Dense(3)]))
+    return _even(
+        keras.Sequential([layers.Input((width,)), layers.Dense(width, "relu"), layers.Dense(3)])
+    )
 
 
 def _images(width: int) -> Any:
@@ -47,13 +52,18 @@ def _texts(width: int) -> Any:
 
 
 def _loop(width: int) -> Any:
-    weights = tf.Variable((np.arange(width * width) % 16 / 64).reshape(width, width), dtype=tf.float32)
+    weights = tf.Variable(
+        (np.arange(width * width) % 16 / 64).reshape(width, width), dtype=tf.float32
+    )
 
     def run(x: Any) -> Any:
         steps = tf.cast(tf.reduce_sum(x), tf.int32)
         _, found = tf.while_loop(
             lambda step, _: step < steps,
-            lambda step, value: (step + 1, tf.cond(step > 1, lambda: value @ weights, lambda: value + 1.0)),
+            lambda step, value: (
+                step + 1,
+                tf.cond(step > 1, lambda: value @ weights, lambda: value + 1.0),
+            ),
             (tf.constant(0), x),
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, width])),
         )

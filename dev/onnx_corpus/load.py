@@ -22,13 +22,17 @@ def loaded(path: Path) -> dict[str, Any]:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         return {"error": str(error)[:300].replace(str(path.parent), "")}
-    return {"inputs": _signature(session.get_inputs()), "outputs": _signature(session.get_outputs())}
+    return {
+        "inputs": _signature(session.get_inputs()),
+        "outputs": _signature(session.get_outputs()),
+    }
 
 
 def _signature(values: Any) -> list[list[Any]]:
     """Return name, type and dims of each value; a dim without a number is -1."""
     return [
-        [each.name, each.type, [dim if isinstance(dim, int) else -1 for dim in each.shape]] for each in values
+        [each.name, each.type, [dim if isinstance(dim, int) else -1 for dim in each.shape]]
+        for each in values
     ]
 
 

@@ -38,10 +38,15 @@ def _tensor(name: str, values: Any) -> Any:
 def _model(nodes: list[Any], width: int, weights: list[Any], opset: int = 17, **more: Any) -> Any:
     """Return a model with the input x and the output y, of the type FLOAT and the dims batch, ``width``."""
     ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", width])]
-    outputs = more.pop("outputs", [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", None])])
+    outputs = more.pop(
+        "outputs", [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", None])]
+    )
     graph = helper.make_graph(nodes, "graph", ends, outputs, weights)
     return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset), *more.pop("domains", [])], ir_version=8, **more
+        graph,
+        opset_imports=[helper.make_opsetid("", opset), *more.pop("domains", [])],
+        ir_version=8,
+        **more,
     )
 
 
@@ -63,7 +68,9 @@ def _layers(width: int, opset: int = 17) -> Any:
 def _as_constants(model: Any) -> Any:
     """Turn each initializer into a Constant node."""
     graph = model.graph
-    constants = [helper.make_node("Constant", [], [each.name], value=each) for each in graph.initializer]
+    constants = [
+        helper.make_node("Constant", [], [each.name], value=each) for each in graph.initializer
+    ]
     operators = list(graph.node)
     del graph.initializer[:], graph.node[:]
     graph.node.extend(constants + operators)
@@ -74,7 +81,9 @@ def _in_typed_fields(model: Any) -> Any:
     """Store weights as lists of numbers in place of bytes."""
     for each in model.graph.initializer:
         values = numpy_helper.to_array(each)
-        each.CopyFrom(helper.make_tensor(each.name, each.data_type, each.dims, values.flatten().tolist()))
+        each.CopyFrom(
+            helper.make_tensor(each.name, each.data_type, each.dims, values.flatten().tolist())
+        )
     return model
 
 
@@ -103,7 +112,11 @@ def _functions(width: int) -> Any:
 def _float8(width: int) -> Any:
     """Weights of 8-bit floats, of operator set 19."""
     weights = helper.make_tensor(
-        "w", TensorProto.FLOAT8E4M3FN, [width, width], bytes(each % 16 for each in range(width**2)), raw=True
+        "w",
+        TensorProto.FLOAT8E4M3FN,
+        [width, width],
+        bytes(each % 16 for each in range(width**2)),
+        raw=True,
     )
     nodes = [
         helper.make_node("DequantizeLinear", ["w", "scale"], ["v"]),
@@ -192,7 +205,11 @@ def _branches(width: int) -> Any:
         helper.make_node("If", ["is_positive"], ["chosen"], **branches),
         helper.make_node("Loop", ["three", "yes", "chosen"], ["y"], body=body),
     ]
-    weights = [_tensor("zero", np.float32(0)), _tensor("three", np.int64(3)), _tensor("yes", np.bool_(True))]
+    weights = [
+        _tensor("zero", np.float32(0)),
+        _tensor("three", np.int64(3)),
+        _tensor("yes", np.bool_(True)),
+    ]
     return _model(nodes, width, weights)
 
 
@@ -262,7 +279,10 @@ def _dynamic(width: int) -> Any:
 def _four_bits(width: int) -> Any:
     """4-bit weights with QuantizeLinear's counterpart of operator set 21."""
     quantizer = MatMulNBitsQuantizer(
-        _layers(width, 21), block_size=32, is_symmetric=True, quant_format=quantization.QuantFormat.QDQ
+        _layers(width, 21),
+        block_size=32,
+        is_symmetric=True,
+        quant_format=quantization.QuantFormat.QDQ,
     )
     quantizer.process()
     return quantizer.model.model
@@ -315,7 +335,11 @@ def main(folder: Path) -> None:
             if name in ("float16", "constants_opset_21"):
                 external = folder / f"{name}_external_{size}"
                 external.mkdir()
-                settings = {"convert_attribute": True, "size_threshold": 64, "location": "weights.bin"}
+                settings = {
+                    "convert_attribute": True,
+                    "size_threshold": 64,
+                    "location": "weights.bin",
+                }
                 onnx.save(model, external / "model.onnx", save_as_external_data=True, **settings)
 
 

@@ -16,7 +16,11 @@ from paddle import nn
 
 def _layers(is_large: bool) -> Iterator[tuple[str, Any, list[int | None]]]:
     width = 300 if is_large else 6
-    yield "dense", nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 3)), [None, width]
+    yield (
+        "dense",
+        nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 3)),
+        [None, width],
+    )
     width = 160 if is_large else 4
     images = [nn.Conv2D(3, width, 3, padding=1), nn.BatchNorm2D(width), nn.Hardswish()]
     images += [nn.Conv2DTranspose(width, width, 2, stride=2), nn.Sigmoid()]
@@ -35,7 +39,9 @@ def _export(layer: Any, shape: list[int | None], opset: int, path: Path) -> None
     with tempfile.TemporaryDirectory() as folder:
         spec = [paddle.static.InputSpec(shape, "float32", "x")]
         paddle.jit.save(_even(layer), f"{folder}/model", spec)
-        described = next(path for path in Path(folder).iterdir() if path.suffix in (".json", ".pdmodel"))
+        described = next(
+            path for path in Path(folder).iterdir() if path.suffix in (".json", ".pdmodel")
+        )
         paddle2onnx.export(
             str(described), f"{folder}/model.pdiparams", save_file=str(path), opset_version=opset
         )

@@ -45,7 +45,10 @@ def _mixed(rows: int, columns: int) -> tuple[Any, Any]:
 def _estimators(is_large: bool) -> Iterator[tuple[str, Any]]:
     trees, rows = (120, 700) if is_large else (3, 60)
     yield "forest", RandomForestClassifier(trees, random_state=0).fit(*_data(rows, 8))
-    yield "boosting", GradientBoostingRegressor(n_estimators=trees * 10, max_depth=5).fit(*_data(rows, 8))
+    yield (
+        "boosting",
+        GradientBoostingRegressor(n_estimators=trees * 10, max_depth=5).fit(*_data(rows, 8)),
+    )
     yield "neighbors", KNeighborsClassifier(3).fit(*_data(rows * 2, 50))
     yield "svc", SVC(probability=True, gamma=9).fit(*_mixed(rows, 120))
     yield "gaussian", GaussianProcessRegressor().fit(*_data(rows, 100))
@@ -59,7 +62,9 @@ def _estimators(is_large: bool) -> Iterator[tuple[str, Any]]:
 def _even(pipeline: Any) -> Any:
     """Set the weights of a network so that they compress well."""
     network = pipeline[-1]
-    network.coefs_ = [(np.arange(each.size) % 16 / 64).reshape(each.shape) for each in network.coefs_]
+    network.coefs_ = [
+        (np.arange(each.size) % 16 / 64).reshape(each.shape) for each in network.coefs_
+    ]
     return pipeline
 
 
@@ -72,9 +77,9 @@ def _texts(is_large: bool) -> Any:
 
 def _categories(is_large: bool) -> Any:
     names = np.array([[f"category {number:06}"] for number in range(20_000 if is_large else 20)])
-    return ColumnTransformer([("one", OneHotEncoder(handle_unknown="ignore", sparse_output=False), [0])]).fit(
-        names
-    )
+    return ColumnTransformer(
+        [("one", OneHotEncoder(handle_unknown="ignore", sparse_output=False), [0])]
+    ).fit(names)
 
 
 def _write(folder: Path, name: str, estimator: Any, inputs: Any, **settings: Any) -> None:
@@ -93,20 +98,37 @@ def main(folder: Path) -> None:
         for name, estimator in _estimators(size == "large"):
             inputs = FloatTensorType([None, estimator.n_features_in_])
             options = NO_MAPS if hasattr(estimator, "predict_proba") else None
-            _write(folder, f"sklearn_{name}_{size}", estimator, inputs, options=options, target_opset=15)
+            _write(
+                folder,
+                f"sklearn_{name}_{size}",
+                estimator,
+                inputs,
+                options=options,
+                target_opset=15,
+            )
             if name == "forest":
                 _write(folder, f"sklearn_maps_{size}", estimator, inputs, target_opset=15)
                 for ml_opset in ML_OPSETS:
                     versions = {"": 18, "ai.onnx.ml": ml_opset}
                     ml_name = f"sklearn_ml_opset_{ml_opset}_{size}"
-                    _write(folder, ml_name, estimator, inputs, options=options, target_opset=versions)
+                    _write(
+                        folder, ml_name, estimator, inputs, options=options, target_opset=versions
+                    )
             if name == "pipeline":
                 for opset in OPSETS:
                     opset_name = f"sklearn_opset_{opset}_{size}"
-                    _write(folder, opset_name, estimator, inputs, options=options, target_opset=opset)
+                    _write(
+                        folder, opset_name, estimator, inputs, options=options, target_opset=opset
+                    )
         words = StringTensorType([None, 1])
         _write(folder, f"sklearn_texts_{size}", _texts(size == "large"), words, target_opset=15)
-        _write(folder, f"sklearn_categories_{size}", _categories(size == "large"), words, target_opset=15)
+        _write(
+            folder,
+            f"sklearn_categories_{size}",
+            _categories(size == "large"),
+            words,
+            target_opset=15,
+        )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,9 @@ class Images(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         found = torch.relu(self.norm(self.first(x)))
-        deep = nn.functional.interpolate(torch.relu(self.deep(found)), scale_factor=2.0, mode="nearest")
+        deep = nn.functional.interpolate(
+            torch.relu(self.deep(found)), scale_factor=2.0, mode="nearest"
+        )
         found = nn.functional.pad(self.last(found + deep), (1, 1, 0, 0))
         return found.flatten(2).transpose(1, 2)
 
@@ -201,7 +203,12 @@ def _with_dynamo(folder: Path, recipe: Recipe, opset: int, *, is_external: bool 
     module, inputs, axes = recipe
     shapes = tuple({at: torch.export.Dim(name) for at, name in each.items()} for each in axes)
     program = torch.onnx.export(
-        filled(module), inputs, dynamic_shapes=shapes, opset_version=opset, dynamo=True, verbose=False
+        filled(module),
+        inputs,
+        dynamic_shapes=shapes,
+        opset_version=opset,
+        dynamo=True,
+        verbose=False,
     )
     assert program is not None
     program.save(folder / "model.onnx", external_data=is_external)
@@ -213,7 +220,10 @@ def _exports(size: str) -> Iterator[tuple[str, Callable[[Path], None]]]:
     many = 300 if is_large else 6
     for name, recipe in _recipes(is_large).items():
         script_opset = 15 if name == "attention" else 17
-        yield f"torchscript_{name}", lambda to, r=recipe, o=script_opset: _with_torchscript(to, r, o)
+        yield (
+            f"torchscript_{name}",
+            lambda to, r=recipe, o=script_opset: _with_torchscript(to, r, o),
+        )
         yield f"dynamo_{name}", lambda to, r=recipe: _with_dynamo(to, r, 20)
     table: Recipe = (Table(many), (torch.ones(2, many),), [{0: "batch"}])
     for opset in OPSETS_OF_TORCHSCRIPT:

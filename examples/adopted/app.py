@@ -12,7 +12,12 @@ from pathlib import Path
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 

@@ -14,7 +14,13 @@ from pathlib import Path
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton import InstancePool, InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstancePool,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+)
 
 COMPILED = Path(__file__).parent / "compiled"
 

@@ -11,7 +11,12 @@ import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 

@@ -24,7 +24,10 @@ def train_tokenizer(text: str) -> Tokenizer:
     tokenizer.decoder = ByteLevelDecoder()
     alphabet = sorted(ByteLevel.alphabet())
     trainer = BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=["<begin>"], initial_alphabet=alphabet, show_progress=False
+        vocab_size=VOCABULARY,
+        special_tokens=["<begin>"],
+        initial_alphabet=alphabet,
+        show_progress=False,
     )
     tokenizer.train_from_iterator([text], trainer)
     return tokenizer

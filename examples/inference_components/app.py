@@ -57,7 +57,9 @@ class SharedGpusStack(cdk.Stack):
             self,
             name.capitalize(),
             endpoint=endpoint,
-            model_repository=TritonModelRepository(self, f"{name.capitalize()}Models", source=source),
+            model_repository=TritonModelRepository(
+                self, f"{name.capitalize()}Models", source=source
+            ),
             ensemble=name,
             # Not a limit: SageMaker only places a copy where this much is left.
             min_memory=cdk.Size.gibibytes(8),
@@ -67,10 +69,14 @@ class SharedGpusStack(cdk.Stack):
         scaling = component.auto_scale_copy_count(min_capacity=0, max_capacity=2)
         scaling.scale_on_concurrent_requests_per_copy("Requests", target_concurrent_requests=4)
         caller = iam.Role(
-            self, f"{name.capitalize()}Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com")
+            self,
+            f"{name.capitalize()}Caller",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
         )
         component.grant_invoke(caller)
-        cdk.CfnOutput(self, f"{name.capitalize()}Component", value=component.inference_component_name)
+        cdk.CfnOutput(
+            self, f"{name.capitalize()}Component", value=component.inference_component_name
+        )
 
     def _acknowledge(self) -> None:
         reasons = {f"AwsSolutions-IAM5[Resource::{what}]": why for what, why in WILDCARDS.items()}

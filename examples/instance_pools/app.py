@@ -51,7 +51,11 @@ class InstancePoolsStack(cdk.Stack):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_concurrent_requests_by_type(
             "Load",
-            max_concurrent_requests={"ml.g6.2xlarge": 12, "ml.g5.2xlarge": 16, "ml.g4dn.2xlarge": 7},
+            max_concurrent_requests={
+                "ml.g6.2xlarge": 12,
+                "ml.g5.2xlarge": 16,
+                "ml.g4dn.2xlarge": 7,
+            },
         )
         operators = sns.Topic(self, "Operators", enforce_ssl=True)
         for alarm in count.missing_data_alarms:

@@ -31,7 +31,9 @@ WILDCARDS = {
     ),
 }
 PREFIXES = "one prefix of one bucket; what is below it changes with the models and the requests"
-CALLED_BY_CLOUDFORMATION = "CloudFormation alone calls the function, when it deploys, and sees it fail"
+CALLED_BY_CLOUDFORMATION = (
+    "CloudFormation alone calls the function, when it deploys, and sees it fail"
+)
 CONTROLS = {
     "IAMNoInlinePolicy": "each policy belongs to one role and is deleted with it",
     "S3BucketReplicationEnabled": "a deployment to another Region places the archives there",

@@ -65,7 +65,9 @@ class MultiModelStack(cdk.Stack):
         self.endpoint.add_dashboard(model_latency_objective=cdk.Duration.millis(200))
 
     def _let_in(self, team: str, models: list[str]) -> None:
-        role = iam.Role(self, f"{team}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        role = iam.Role(
+            self, f"{team}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com")
+        )
         self.endpoint.grant_invoke(role, target_models=models)
 
 

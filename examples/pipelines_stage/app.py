@@ -11,7 +11,12 @@ import aws_cdk as cdk
 from aws_cdk import pipelines
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 STAGING = cdk.Environment(account="111111111111", region="eu-west-1")
@@ -51,7 +56,9 @@ class PipelineStack(cdk.Stack):
             ),
         )
         synth = pipelines.ShellStep(
-            "Synth", input=source, commands=["npm ci", "pip install constructs-triton", "npx cdk synth"]
+            "Synth",
+            input=source,
+            commands=["npm ci", "pip install constructs-triton", "npx cdk synth"],
         )
         pipeline = pipelines.CodePipeline(self, "Pipeline", synth=synth, cross_account_keys=True)
         pipeline.add_stage(DigitsStage(self, "Staging", instances=1, env=STAGING))

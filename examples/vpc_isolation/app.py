@@ -80,7 +80,9 @@ class VpcIsolationStack(cdk.Stack):
                 ec2.SubnetConfiguration(name="Inside", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
             ],
             flow_logs={
-                "All": ec2.FlowLogOptions(destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
+                "All": ec2.FlowLogOptions(
+                    destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs)
+                )
             },
         )
 

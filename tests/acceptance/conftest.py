@@ -43,7 +43,8 @@ def budget(request: pytest.FixtureRequest) -> Iterator[None]:
     took = (time.monotonic() - started) / 60
     if took > minutes:  # no failure, because a slow machine is no fault of the code
         warnings.warn(
-            f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}", stacklevel=1
+            f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}",
+            stacklevel=1,
         )
 
 

@@ -28,7 +28,9 @@ def environment(name: str, packages: Sequence[str], folder: Path, *, with_uv: bo
         settings = {**os.environ, "UV_SYSTEM_CERTS": "true"}
         for install in (uv, pip) if with_uv else (pip,):
             command = [*install, "--quiet", *packages]
-            done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, env=settings, capture_output=True, text=True, check=False
+            )
             if done.returncode == 0:
                 return python
         pytest.skip(f"pip does not install {' '.join(packages)}: {done.stderr.strip()[-300:]}")

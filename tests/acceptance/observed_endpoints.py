@@ -55,7 +55,12 @@ class Observed:
 
 def _checked(service: str, operation: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return the answer if the service's model has all of its members."""
-    shape = botocore.session.get_session().get_service_model(service).operation_model(operation).output_shape
+    shape = (
+        botocore.session.get_session()
+        .get_service_model(service)
+        .operation_model(operation)
+        .output_shape
+    )
     assert shape is not None
     _expect_known(answer, shape, operation)
     return answer
@@ -64,7 +69,9 @@ def _checked(service: str, operation: str, answer: dict[str, Any]) -> dict[str, 
 def _expect_known(value: Any, shape: Shape, path: str) -> None:
     shape_: Any = shape
     if shape.type_name == "structure":
-        assert value.keys() <= shape_.members.keys(), f"{path}: {value.keys() - shape_.members.keys()}"
+        assert value.keys() <= shape_.members.keys(), (
+            f"{path}: {value.keys() - shape_.members.keys()}"
+        )
         for name, each in value.items():
             _expect_known(each, shape_.members[name], f"{path}.{name}")
     elif shape.type_name == "list":

@@ -25,7 +25,9 @@ from constructs_triton_tools.local.server.installation import (
 )
 
 _IS_REQUIRED = bool(os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER"))
-_HAS_PODMAN = shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
+_HAS_PODMAN = (
+    shutil.which("podman") is not None and shutil.which("runc") is not None and os.geteuid() == 0
+)
 needs_podman = pytest.mark.skipif(
     not _HAS_PODMAN and not _IS_REQUIRED, reason="podman and runc, as root, are required"
 )
@@ -41,7 +43,16 @@ default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
 _PROGRAMS = ("bash", "cat", "env", "find", "mkdir", "sleep")
 _SERVE = Path(__file__).with_name("sagemaker_serve")
 _LIBRARIES, _PYTHON, _TRITON = "/opt/libraries", "/opt/python", "/opt/tritonserver"
-_UNUSED = ("__pycache__", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3")
+_UNUSED = (
+    "__pycache__",
+    "site-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "tkinter",
+    "ensurepip",
+    "lib2to3",
+)
 _ENVIRONMENT = {
     "PATH": f"{_PYTHON}/bin:{_TRITON}/bin:/usr/bin:/bin",
     "LD_LIBRARY_PATH": f"{_LIBRARIES}:{_PYTHON}/lib",
@@ -141,7 +152,9 @@ def _copy_python_of_system(root: Path, minor: str) -> None:
     for package in ("numpy", "numpy.libs"):
         found = Path(np.__file__).parent.parent / package
         if found.is_dir():
-            shutil.copytree(found, packages / package, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+            shutil.copytree(
+                found, packages / package, ignore=shutil.ignore_patterns("__pycache__", "tests")
+            )
     (root / _LIBRARIES.lstrip("/")).mkdir(parents=True)
     for library in Path("/usr/lib").glob(f"*/libpython{minor}.so.1.0"):
         shutil.copy(library, root / _LIBRARIES.lstrip("/"))
@@ -165,7 +178,11 @@ def _copy_libraries(root: Path, library_path: str) -> None:
 
 def _binaries(root: Path) -> Iterator[Path]:
     for path in root.rglob("*"):
-        if path.is_file() and not path.is_symlink() and (os.access(path, os.X_OK) or ".so" in path.name):
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and (os.access(path, os.X_OK) or ".so" in path.name)
+        ):
             with path.open("rb") as file:
                 if file.read(4) == b"\x7fELF":
                     yield path

@@ -24,7 +24,9 @@ def predictor(url: str, content_type: str) -> Any:
     session = Session(
         boto_session=boto3.Session(region_name="us-east-1"),
         sagemaker_client=boto3.client("sagemaker", region_name="us-east-1", endpoint_url=url),
-        sagemaker_runtime_client=boto3.client("sagemaker-runtime", region_name="us-east-1", endpoint_url=url),
+        sagemaker_runtime_client=boto3.client(
+            "sagemaker-runtime", region_name="us-east-1", endpoint_url=url
+        ),
     )
     serializer = IdentitySerializer(content_type=content_type)
     return Predictor("doubled", session, serializer=serializer, deserializer=BytesDeserializer())

@@ -26,7 +26,11 @@ from typing import Any, NamedTuple
 from target_cases import CASES, ORACLE, VERDICTS, Case, write_files
 
 from constructs_triton_tools.local.checked_models import _EMPTY_SOURCE
-from constructs_triton_tools.local.server.installation import find_installation, inspect_python, make_backends
+from constructs_triton_tools.local.server.installation import (
+    find_installation,
+    inspect_python,
+    make_backends,
+)
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 
 Verdict = dict[str, Any]
@@ -63,7 +67,9 @@ class Machine(NamedTuple):
         """Copy the backends, and compile an empty one."""
         make_backends(folder / "backends", find_installation(), inspect_python())
         (folder / "empty.c").write_text(_EMPTY_SOURCE, encoding="ascii")
-        subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "empty.so", folder / "empty.c"], check=True)
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-o", folder / "empty.so", folder / "empty.c"], check=True
+        )
         return cls(folder, (folder / "empty.so").read_bytes())
 
     def answers(self, names: Iterable[str]) -> dict[str, Verdict]:
@@ -105,7 +111,9 @@ def _script(case: Case, repositories: list[Path], backends: Path) -> str:
     mounts = [f"mount -t tmpfs -o size={case.shm} tmpfs /dev/shm"]
     if case.is_read_only:
         paths = [shlex.quote(str(each)) for each in repositories]
-        mounts += [f"mount --bind {each} {each} && mount -o remount,bind,ro {each}" for each in paths]
+        mounts += [
+            f"mount --bind {each} {each} && mount -o remount,bind,ro {each}" for each in paths
+        ]
     flags = [
         *(f"--model-repository={each}" for each in repositories),
         f"--backend-directory={backends}",
@@ -169,7 +177,9 @@ def _without(folder: Path) -> Callable[[str], str]:
 
 def _verdict(seen: Verdict, log: str, cleaned: Callable[[str], str]) -> Verdict:
     said = {cleaned(line) for line in _ERROR_LINE.findall(log) if not line.startswith(_NOISE)}
-    last = [cleaned(line) for line in log.splitlines() if not seen["starts"] and _LAST_LINE.match(line)]
+    last = [
+        cleaned(line) for line in log.splitlines() if not seen["starts"] and _LAST_LINE.match(line)
+    ]
     if "models" in seen:
         seen["models"] = {name: cleaned(state) for name, state in seen["models"].items()}
     return {**seen, "messages": [*sorted(said), *last]}

@@ -43,12 +43,16 @@ def pytorch(folder: Path) -> None:
     with torch.no_grad():
         scores = network(torch.from_numpy(pixels)).numpy()
     config = f'platform: "pytorch_libtorch"\n{BATCHING}instance_group [ {{ kind: KIND_GPU }} ]\n'
-    config += tensor("input", "INPUT__0", "FP32", 3, 8, 8) + tensor("output", "OUTPUT__0", "FP32", 144)
+    config += tensor("input", "INPUT__0", "FP32", 3, 8, 8) + tensor(
+        "output", "OUTPUT__0", "FP32", 144
+    )
     version = write(folder, "traced", config, {"in:INPUT__0": pixels, "out:OUTPUT__0": scores})
     torch.jit.trace(network, torch.from_numpy(pixels)).save(str(version / "model.pt"))
 
     class Difference(torch.nn.Module):
-        def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def forward(
+            self, left: torch.Tensor, right: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
             return left - right, (left > right).to(torch.int64)
 
     config = 'backend: "pytorch"\nmax_batch_size: 0\ndefault_model_filename: "difference.pt"\n'
@@ -56,7 +60,12 @@ def pytorch(folder: Path) -> None:
     config += tensor("output", "difference", "FP32", -1) + tensor("output", "greater", "INT64", -1)
     config += 'parameters { key: "INTRA_OP_THREAD_COUNT" value { string_value: "1" } }\n'
     left, right = np.array([5, 1], np.float32), np.array([2, 3], np.float32)
-    values = {"in:left": left, "in:right": right, "out:difference": left - right, "out:greater": [1, 0]}
+    values = {
+        "in:left": left,
+        "in:right": right,
+        "out:difference": left - right,
+        "out:greater": [1, 0],
+    }
     version = write(folder, "scripted", config, values)
     torch.jit.script(Difference()).save(str(version / "difference.pt"))
 
@@ -74,7 +83,9 @@ def fil(folder: Path) -> None:
 
     def config(model_type: str, outputs: int, **parameters: str) -> str:
         written = f'backend: "fil"\n{BATCHING}'
-        written += tensor("input", "input__0", "FP32", 64) + tensor("output", "output__0", "FP32", outputs)
+        written += tensor("input", "input__0", "FP32", 64) + tensor(
+            "output", "output__0", "FP32", outputs
+        )
         for key, value in {"model_type": model_type, "storage_type": "AUTO", **parameters}.items():
             written += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
         return written
@@ -84,7 +95,9 @@ def fil(folder: Path) -> None:
 
     many = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(rows, digits)
     chosen = {"output_class": "true", "predict_proba": "true", "threshold": "0.5"}
-    version = write(folder, "digits", config("xgboost_json", 10, **chosen), values(many.predict_proba(some)))
+    version = write(
+        folder, "digits", config("xgboost_json", 10, **chosen), values(many.predict_proba(some))
+    )
     many.save_model(version / "xgboost.json")
 
     is_odd = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(rows, digits % 2)
@@ -112,13 +125,17 @@ def openvino(folder: Path) -> None:
     ops = openvino.opset13
     rows = ops.parameter([-1, 4], np.float32, name="rows")
     rows.output(0).get_tensor().set_names({"rows"})
-    product = ops.matmul(rows, ops.constant(np.arange(12, dtype=np.float32).reshape(4, 3)), False, False)
+    product = ops.matmul(
+        rows, ops.constant(np.arange(12, dtype=np.float32).reshape(4, 3)), False, False
+    )
     scores = ops.relu(product)
     scores.output(0).get_tensor().set_names({"scores"})
     model = openvino.Model([ops.result(scores)], [rows], "small")
     values = RANDOM.random((2, 4), dtype=np.float32)
     expected = openvino.compile_model(model, "CPU")({"rows": values})["scores"]
-    version = write(folder, "small", 'backend: "openvino"\n', {"in:rows": values, "out:scores": expected})
+    version = write(
+        folder, "small", 'backend: "openvino"\n', {"in:rows": values, "out:scores": expected}
+    )
     openvino.save_model(model, version / "model.xml", compress_to_fp16=False)
     config = f'backend: "openvino"\n{BATCHING}' + tensor("input", "rows", "FP32", 4)
     config += tensor("output", "scores", "FP32", 3)
@@ -146,4 +163,6 @@ def dali(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"pytorch": pytorch, "fil": fil, "openvino": openvino, "dali": dali}[sys.argv[1]](Path(sys.argv[2]))
+    {"pytorch": pytorch, "fil": fil, "openvino": openvino, "dali": dali}[sys.argv[1]](
+        Path(sys.argv[2])
+    )

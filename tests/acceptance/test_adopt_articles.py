@@ -13,7 +13,15 @@ from typing import Any
 import boto3
 import pytest
 from described_endpoints import changed_paths, describe
-from notebook_endpoints import BUCKET, ENDPOINTS, ROLE, NotebookEndpoint, create, delete, prepare_account
+from notebook_endpoints import (
+    BUCKET,
+    ENDPOINTS,
+    ROLE,
+    NotebookEndpoint,
+    create,
+    delete,
+    prepare_account,
+)
 from programs import run_command
 from synthesized_adoption import synthesize
 from triton_server import needs_server
@@ -69,7 +77,16 @@ def read(aws: SimulatedAccount) -> dict[str, Any]:
 def adopt(aws: SimulatedAccount, endpoint: NotebookEndpoint, directory: Path) -> Any:
     """Return what ``constructs-triton adopt --json`` prints."""
     directory.parent.mkdir(exist_ok=True)
-    words = ["adopt", endpoint.name, "-o", str(directory), "--switch", "import", "--no-synth", "--json"]
+    words = [
+        "adopt",
+        endpoint.name,
+        "-o",
+        str(directory),
+        "--switch",
+        "import",
+        "--no-synth",
+        "--json",
+    ]
     return json.loads(run_command(*words, environment=aws.environment()))
 
 

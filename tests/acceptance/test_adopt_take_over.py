@@ -60,7 +60,13 @@ def test_tests_of_an_adopted_project(endpoint: NotebookEndpoint, tmp_path: Path)
         create(aws, endpoint, tmp_path)
         app = tmp_path / "app"
         run_command(
-            "adopt", endpoint.name, "-o", str(app), "--switch", "import", environment=aws.environment()
+            "adopt",
+            endpoint.name,
+            "-o",
+            str(app),
+            "--switch",
+            "import",
+            environment=aws.environment(),
         )
     pytest_of_app(app, "--snapshot-update")
     assert (app / "tests" / "__snapshots__").is_dir()
@@ -70,5 +76,7 @@ def test_tests_of_an_adopted_project(endpoint: NotebookEndpoint, tmp_path: Path)
 def pytest_of_app(app: Path, *options: str) -> None:
     """Run the tests of an app; they pass."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(command, cwd=app, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=app, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,24 +14,47 @@ BUDGET_MINUTES = 3
 LOADS: dict[str, dict[str, list[str]]] = RECORDED["broken_that_load"]
 CASES = [(name, fault) for name, broken in LOADS.items() for fault in broken]
 
-STRICT = {("dynamo_attention", "unknown_attribute"): "ONNX Runtime ignores attributes of LayerNormalization"}
+STRICT = {
+    (
+        "dynamo_attention",
+        "unknown_attribute",
+    ): "ONNX Runtime ignores attributes of LayerNormalization"
+}
 """What ONNX Runtime loads and we refuse."""
 
 MISSED = {
-    ("dynamo_external", "wrong_weight_dims"): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
+    (
+        "dynamo_external",
+        "wrong_weight_dims",
+    ): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
     ("dynamo_if", "wrong_weight_dims"): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
     ("dynamo_table", "wrong_weight_dims"): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
-    ("onnxscript", "wrong_weight_dims"): "an error in a function of the model may be one that is ignored",
-    ("onnxscript", "wrong_weight_type"): "an error in a function of the model may be one that is ignored",
-    ("quantized", "elements_twice"): "ONNX Runtime 1.19 merges operators to one that it does not implement",
+    (
+        "onnxscript",
+        "wrong_weight_dims",
+    ): "an error in a function of the model may be one that is ignored",
+    (
+        "onnxscript",
+        "wrong_weight_type",
+    ): "an error in a function of the model may be one that is ignored",
+    (
+        "quantized",
+        "elements_twice",
+    ): "ONNX Runtime 1.19 merges operators to one that it does not implement",
     ("sklearn_neighbors", "wrong_weight_dims"): "an error in a subgraph may be one that is ignored",
     ("torchscript_loop", "wrong_weight_dims"): "an error in a subgraph may be one that is ignored",
     ("torchscript_loop", "wrong_weight_type"): "an error in a subgraph may be one that is ignored",
-    ("torchscript_table", "wrong_weight_dims"): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
+    (
+        "torchscript_table",
+        "wrong_weight_dims",
+    ): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
 }
 """What ONNX Runtime refuses, in one release or both, and we do not, whatever the size of the file."""
 
-UNREAD = {("lightgbm_value_large", "wrong_attribute_type"), ("lightgbm_value_large", "wrong_output_type")}
+UNREAD = {
+    ("lightgbm_value_large", "wrong_attribute_type"),
+    ("lightgbm_value_large", "wrong_output_type"),
+}
 """What we do not refuse because the nodes of the trees are more values than are read."""
 
 
@@ -59,9 +82,9 @@ def test_faults_are_found_whatever_the_size(broken: Path, image: str) -> None:
     loaded = {(name, fault) for name, fault in CASES if image in LOADS[name][fault]}
     assert refused & loaded == _of_both_sizes(STRICT)
     assert accepted - loaded <= _of_both_sizes(MISSED) | UNREAD
-    assert {name.replace("_small", "_large") for name, _ in accepted if name.endswith("_small")} == {
-        name for name, _ in accepted - UNREAD if name.endswith("_large")
-    }
+    assert {
+        name.replace("_small", "_large") for name, _ in accepted if name.endswith("_small")
+    } == {name for name, _ in accepted - UNREAD if name.endswith("_large")}
 
 
 @pytest.mark.parametrize("image", IMAGES)

@@ -101,7 +101,9 @@ def shop(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Envir
     """An app of someone else: the base installation, pytest, and syrupy for the snapshot."""
     (root,) = (member for member in members_of() if member.folder == ".")
     requirements = (f"{root.name}=={root.version}", "pytest", "syrupy")
-    environment = install(sys.executable, tmp_path_factory.mktemp("shop"), *requirements, dist=distributions)
+    environment = install(
+        sys.executable, tmp_path_factory.mktemp("shop"), *requirements, dist=distributions
+    )
     shutil.copytree(MODELS, environment.folder / "models")
     (environment.folder / "app.py").write_text(APP)
     (environment.folder / "test_shop.py").write_text(TESTS)
@@ -132,7 +134,9 @@ def _caches() -> dict[str, str]:
         "PIP_CACHE_DIR": (sys.executable, "-m", "pip", "cache", "dir"),
         "npm_config_cache": ("npm", "config", "get", "cache"),
     }
-    return {name: subprocess.check_output(words, text=True).strip() for name, words in commands.items()}
+    return {
+        name: subprocess.check_output(words, text=True).strip() for name, words in commands.items()
+    }
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,9 @@ from triton_model_check.model_files import describe
 
 BUDGET_MINUTES = 2
 IMAGE = "localhost/constructs-triton-test:trtexec"
-TRTEXEC = Path(__file__).parents[2] / "packages" / "tools" / "tests" / "building" / "plans" / "trtexec.py"
+TRTEXEC = (
+    Path(__file__).parents[2] / "packages" / "tools" / "tests" / "building" / "plans" / "trtexec.py"
+)
 pytestmark = needs_podman
 ENTRYPOINT = """#!/bin/bash
 echo "== Triton Inference Server =="
@@ -53,7 +55,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         podman("rmi", "--force", IMAGE)
 
 
-def prepared(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: str = "") -> dict[str, Any]:
+def prepared(
+    folder: Path, capsys: pytest.CaptureFixture[str], kind: str, doc: str = ""
+) -> dict[str, Any]:
     """Print the request of a job, and put its uploads where SageMaker would mount them."""
     model = write_onnx(folder / "bert.onnx", doc=doc)
     words = f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --precision fp16 --job {kind} --role {ROLE}"
@@ -99,7 +103,11 @@ def test_script_runs_as_the_request_says(
     assert " --fp16 " in done.stdout
     assert describe(tmp_path / "output" / "model.plan").versions == {"tensorrt": "10.16.1.11"}
     message = json.loads((tmp_path / "messages" / "message").read_text())
-    assert (message["stage"], message["gpu"], message["driver"]) == ("built", "Tesla T4", "580.65.06")
+    assert (message["stage"], message["gpu"], message["driver"]) == (
+        "built",
+        "Tesla T4",
+        "580.65.06",
+    )
     assert "&&&& PASSED" in (tmp_path / "output" / "trtexec.log").read_text()
 
 

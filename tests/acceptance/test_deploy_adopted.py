@@ -6,7 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from adopted_app import DESIRED, MAXIMUM, STACK, TAGS, Deploy, Notebook, assemblies, deploy, notebook
+from adopted_app import (
+    DESIRED,
+    MAXIMUM,
+    STACK,
+    TAGS,
+    Deploy,
+    Notebook,
+    assemblies,
+    deploy,
+    notebook,
+)
 
 from cdk_rehearse import Behaviour, SimulatedAccount
 from cdk_rehearse.replacement import replaced
@@ -33,7 +43,10 @@ def test_adoption_keeps_the_endpoint_and_its_fleet(notebook: Notebook, deploy: D
     before = notebook.described()
     assert deploy("first").status == "CREATE_COMPLETE"
     after = notebook.described()
-    assert (after["EndpointArn"], after["CreationTime"]) == (before["EndpointArn"], before["CreationTime"])
+    assert (after["EndpointArn"], after["CreationTime"]) == (
+        before["EndpointArn"],
+        before["CreationTime"],
+    )
     assert notebook.running.startswith("Adopting")
     assert (notebook.count, notebook.tags) == (DESIRED, TAGS)
     assert notebook.sagemaker.describe_endpoint_config(EndpointConfigName=notebook.config)
@@ -67,7 +80,9 @@ def test_scaling_that_the_stack_does_not_declare_stays(notebook: Notebook, deplo
 
 
 @pytest.mark.parametrize("state", ["other_type", "unscaled_other_type"])
-def test_scaled_variant_gets_another_instance_type(notebook: Notebook, deploy: Deploy, state: str) -> None:
+def test_scaled_variant_gets_another_instance_type(
+    notebook: Notebook, deploy: Deploy, state: str
+) -> None:
     """SageMaker refuses this while the variant is registered; it is registered again afterwards."""
     stack = deploy(state)
     assert stack.status == "CREATE_COMPLETE", stack.reason
@@ -139,14 +154,17 @@ def test_failed_second_deployment_returns_to_the_first(
 # Later.
 
 
-def test_second_deployment_replaces_the_stacks_own_model(notebook: Notebook, deploy: Deploy) -> None:
+def test_second_deployment_replaces_the_stacks_own_model(
+    notebook: Notebook, deploy: Deploy
+) -> None:
     """The model of the first deployment is deleted, that of the notebook stays, and so does the fleet."""
     deploy("first")
     first = notebook.running
     notebook.set_count(4)
     assert deploy("second").status == "UPDATE_COMPLETE"
     names = [
-        each["EndpointConfigName"] for each in notebook.sagemaker.list_endpoint_configs()["EndpointConfigs"]
+        each["EndpointConfigName"]
+        for each in notebook.sagemaker.list_endpoint_configs()["EndpointConfigs"]
     ]
     assert notebook.running != first
     assert first not in names
@@ -220,7 +238,9 @@ def test_scaling_cannot_move_to_another_id(notebook: Notebook, deploy: Deploy) -
     assert notebook.everything() == before
 
 
-def test_failed_move_to_another_id_returns(assemblies: Path, notebook: Notebook, deploy: Deploy) -> None:
+def test_failed_move_to_another_id_returns(
+    assemblies: Path, notebook: Notebook, deploy: Deploy
+) -> None:
     """If the new construct fails, the endpoint returns to the configuration of the first construct."""
     deploy("first")
     first = notebook.running

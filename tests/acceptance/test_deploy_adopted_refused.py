@@ -92,7 +92,9 @@ def test_function_needs_each_permission(
 ) -> None:
     """Without one statement of the function's policy, AWS refuses a call."""
     body = template_of(notebook, assemblies / state)
-    (policy,) = [each for name, each in body["Resources"].items() if name.startswith("DigitsAdoptionPolicy")]
+    (policy,) = [
+        each for name, each in body["Resources"].items() if name.startswith("DigitsAdoptionPolicy")
+    ]
     document = policy["Properties"]["PolicyDocument"]
     kept = [each for each in document["Statement"] if each["Sid"] != sid]
     assert len(kept) == len(document["Statement"]) - 1

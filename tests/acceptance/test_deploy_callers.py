@@ -54,7 +54,9 @@ def copy_example(folder: Path) -> Path:
 
 def deployed(aws: SimulatedAccount, stack: str, type: str) -> str:
     """The physical id of the only resource of a type."""
-    rows = aws.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
+    rows = aws.client("cloudformation").list_stack_resources(StackName=stack)[
+        "StackResourceSummaries"
+    ]
     (found,) = [row["PhysicalResourceId"] for row in rows if row["ResourceType"] == type]
     return str(found)
 
@@ -103,7 +105,9 @@ class Caller:
         return float(json.loads(answer)["score"])
 
 
-def test_callers_stack_survives_a_change_of_the_model(aws: SimulatedAccount, tmp_path: Path) -> None:
+def test_callers_stack_survives_a_change_of_the_model(
+    aws: SimulatedAccount, tmp_path: Path
+) -> None:
     """Deployed before the change, the function calls the new model after it, and no other model."""
     models = copy_example(tmp_path)
     assembly = synthesize(tmp_path)

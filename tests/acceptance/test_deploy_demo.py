@@ -29,7 +29,12 @@ _DEPLOY = ("deploy", "--app", f"{sys.executable} app.py", "--require-approval", 
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedAccount]:
     """An account that ``cdk bootstrap`` has prepared."""
     with SimulatedAccount() as account:
-        run(account, tmp_path_factory.mktemp("cdk"), "bootstrap", f"aws://{account.api.account}/us-east-1")
+        run(
+            account,
+            tmp_path_factory.mktemp("cdk"),
+            "bootstrap",
+            f"aws://{account.api.account}/us-east-1",
+        )
         account.behaviour = UNFRIENDLY
         yield account
 
@@ -46,7 +51,8 @@ def app(tmp_path: Path) -> Path:
     assert name in text
     text = text.replace(name, f"{name}\n{canary}, initial_instance_count=2,")
     text = text.replace(
-        "    def _serve_digits", '        cdk.CfnOutput(self, "Where", value="here")\n\n    def _serve_digits'
+        "    def _serve_digits",
+        '        cdk.CfnOutput(self, "Where", value="here")\n\n    def _serve_digits',
     )
     (tmp_path / "app.py").write_text(text)
     return tmp_path
@@ -84,14 +90,18 @@ def test_bootstrap_creates_the_toolkit_stack(aws: SimulatedAccount) -> None:
     """The toolkit stack has a private asset bucket and the roles that deployments assume."""
     assert aws.stack("CDKToolkit").status == "CREATE_COMPLETE"
     bucket = f"cdk-hnb659fds-assets-{aws.api.account}-{aws.api.region}"
-    block = aws.client("s3").get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    block = aws.client("s3").get_public_access_block(Bucket=bucket)[
+        "PublicAccessBlockConfiguration"
+    ]
     assert all(block.values())
     roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
     for purpose in ("deploy", "file-publishing", "cfn-exec", "lookup"):
         assert any(purpose in role for role in roles)
 
 
-def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: SimulatedAccount, app: Path) -> None:
+def test_app_is_deployed_updated_rolled_back_and_destroyed(
+    aws: SimulatedAccount, app: Path
+) -> None:
     """No fleet is without a permission at any moment, and only what is retained is left."""
     before = inventory(aws)
     run(aws, app, *_DEPLOY, "--outputs-file", "outputs.json")

@@ -45,7 +45,9 @@ def account_in() -> Iterator[Callable[[str], SimulatedAccount]]:
             if environment not in current:
                 current.clear()
                 running.close()
-                place = () if environment == ANYWHERE else environment.removeprefix("aws://").split("/")
+                place = (
+                    () if environment == ANYWHERE else environment.removeprefix("aws://").split("/")
+                )
                 current[environment] = running.enter_context(SimulatedAccount(*place))
                 current[environment].bootstrap()
             return current[environment]
@@ -55,7 +57,9 @@ def account_in() -> Iterator[Callable[[str], SimulatedAccount]]:
 
 def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]]:
     """The stacks that belong to an environment."""
-    return [each for each in deployable_stacks(assembly) if each[0].environment(each[1]) == environment]
+    return [
+        each for each in deployable_stacks(assembly) if each[0].environment(each[1]) == environment
+    ]
 
 
 @pytest.mark.parametrize(("environment", "name"), CASES, ids=[" ".join(each) for each in CASES])

@@ -59,7 +59,8 @@ class Account:
             (self.assemblies / state / each["source"]["path"]).stat().st_size
             for each in manifest["files"].values()
             for destination in each["destinations"].values()
-            if "model file" in each["displayName"].lower() and destination["objectKey"] not in present
+            if "model file" in each["displayName"].lower()
+            and destination["objectKey"] not in present
         )
 
     @property
@@ -141,7 +142,9 @@ def test_placed_files_are_served(account: Account) -> None:
     ones = {"x": np.ones((1, 4), dtype=np.float32)}
     with LocalEndpoint.from_aws(account.aws.endpoint_url) as running:
         for output, tensor, added in (("SingleName", "y", 5 + 2), ("TwiceName", "z", 2 * (5 + 2))):
-            client = TritonClient.for_endpoint(account.view.output(output), endpoint_url=running.endpoint_url)
+            client = TritonClient.for_endpoint(
+                account.view.output(output), endpoint_url=running.endpoint_url
+            )
             assert client.infer(ones)[tensor].tolist() == [[1 + added] * 4]
 
 

@@ -63,7 +63,9 @@ def test_fleet_without_its_scaling(
     assert (desired_count(view), view.scalable_targets("SingleName")) == (expected, [])
     if expected == 1:  # what the pages warn of
         return
-    scaled = FleetState(initial_instance_count=unscaled.initial_instance_count, instance_type="ml.g5.2xlarge")
+    scaled = FleetState(
+        initial_instance_count=unscaled.initial_instance_count, instance_type="ml.g5.2xlarge"
+    )
     assert deploy(scaled) == "UPDATE_COMPLETE"
     assert view.endpoint("SingleName")["EndpointConfigName"] != config
     assert (desired_count(view), len(view.scalable_targets("SingleName"))) == (4, 1)
@@ -90,7 +92,10 @@ def test_retained_endpoint_has_all_that_it_needs(aws: SimulatedAccount, deploy: 
 @pytest.mark.parametrize(
     ("policy", "kept"),
     [
-        (RemovalPolicy.RETAIN, {"Endpoint", "EndpointConfig", "Model", "ManagedPolicy", "Role", "Policy"}),
+        (
+            RemovalPolicy.RETAIN,
+            {"Endpoint", "EndpointConfig", "Model", "ManagedPolicy", "Role", "Policy"},
+        ),
         (RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, set()),
     ],
     ids=["RETAIN", "RETAIN_ON_UPDATE_OR_DELETE"],
@@ -109,7 +114,9 @@ def test_failed_first_deployment_leaves_what_the_page_lists(
 
 
 def _bucket(view: StackView) -> str:
-    source = view.model("SingleName")["PrimaryContainer"]["ModelDataSource"]["S3DataSource"]["S3Uri"]
+    source = view.model("SingleName")["PrimaryContainer"]["ModelDataSource"]["S3DataSource"][
+        "S3Uri"
+    ]
     return str(source).removeprefix("s3://").partition("/")[0]
 
 

@@ -18,7 +18,14 @@ from constructs_triton_functions.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 BUDGET_MINUTES = 2
 
-_PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
+_PASSING = (
+    "CreationTime",
+    "ScalableTargetARN",
+    "PolicyARN",
+    "ScheduledActionARN",
+    "Alarms",
+    "RoleARN",
+)
 __all__ = ["STACK", "deploy", "fresh"]  # fixtures, and what they read
 FIRST = "small"
 NUMBERS = itertools.count()
@@ -35,9 +42,15 @@ def scaling(view: StackView) -> dict[str, list[dict[str, Any]]]:
     client = view.aws.client("application-autoscaling")
     resource = f"endpoint/{view.output('Name')}/variant/"
     described = {
-        "targets": client.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
-        "policies": client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"],
-        "actions": client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"],
+        "targets": client.describe_scalable_targets(ServiceNamespace="sagemaker")[
+            "ScalableTargets"
+        ],
+        "policies": client.describe_scaling_policies(ServiceNamespace="sagemaker")[
+            "ScalingPolicies"
+        ],
+        "actions": client.describe_scheduled_actions(ServiceNamespace="sagemaker")[
+            "ScheduledActions"
+        ],
     }
     return {
         kind: sorted(
@@ -71,7 +84,9 @@ def instance_types(view: StackView) -> dict[str, str]:
     return {each["VariantName"]: each["InstanceType"] for each in variants}
 
 
-def test_lost_response_of_a_creation_leaves_no_scaling(aws: SimulatedAccount, deploy: Deploy) -> None:
+def test_lost_response_of_a_creation_leaves_no_scaling(
+    aws: SimulatedAccount, deploy: Deploy
+) -> None:
     """Target and policy have ids that their function does not know, and their rollback deletes them."""
     names = (f"Lost{next(NUMBERS)}" for _ in NUMBERS)
     resources = deploy("small", "Lost").resources
@@ -84,8 +99,12 @@ def test_lost_response_of_a_creation_leaves_no_scaling(aws: SimulatedAccount, de
     for each in attempts:
         failed = [event.reason for event in each.leftovers if event.status == "DELETE_FAILED"]
         assert (each.statuses, failed) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), each
-    found = aws.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
-    ours = [each["ResourceId"] for each in found["ScalableTargets"] if "/Lost" in each["ResourceId"]]
+    found = aws.client("application-autoscaling").describe_scalable_targets(
+        ServiceNamespace="sagemaker"
+    )
+    ours = [
+        each["ResourceId"] for each in found["ScalableTargets"] if "/Lost" in each["ResourceId"]
+    ]
     assert ours == []
 
 
@@ -144,7 +163,9 @@ def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
 
 
 @pytest.mark.parametrize("state", ["fails_before", "fails_between", "fails_after", "removal_fails"])
-def test_failed_update_does_not_change_scaling(fresh: StackView, deploy: Deploy, state: str) -> None:
+def test_failed_update_does_not_change_scaling(
+    fresh: StackView, deploy: Deploy, state: str
+) -> None:
     """After a failed deployment, instances and scaling are unchanged, and the next deployment succeeds."""
     before = scaling(fresh)
     stack = deploy(state, fresh.name)

@@ -92,7 +92,9 @@ def test_rollback_returns_to_the_old_key(account: Account, old: Any, new: Any) -
     before = account.objects()
     account.aws.behaviour = UNORDERED
     stack = account.deploy(KeyState(new, label=2, is_broken=True))
-    assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), stack.reason
+    assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), (
+        stack.reason
+    )
     after = account.objects()
     assert {key: after[key] for key in before} == before == dict.fromkeys(before, old)
 
@@ -124,12 +126,16 @@ def test_key_changes_and_the_update_of_the_endpoint_fails(account: Account) -> N
     before = account.objects()
     account.aws.behaviour = replace(UNORDERED, endpoint_update="fails")
     stack = account.deploy(KeyState("K2", label=2))
-    assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), stack.reason
+    assert (stack.status, account.aws.fleets.losses) == ("UPDATE_ROLLBACK_COMPLETE", []), (
+        stack.reason
+    )
     assert {account.objects()[key] for key in before} == {"K1"}
 
 
 @pytest.mark.parametrize("unreadable", ["", STRANGER], ids=["every object", "an archive of others"])
-def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account, unreadable: str) -> None:
+def test_objects_that_cannot_be_decrypted_fail_the_update(
+    account: Account, unreadable: str
+) -> None:
     """No new content is written, and the reason names the property that allows the key."""
     account.deploy(KeyState("K2"))
     account.add_model()
@@ -140,7 +146,8 @@ def test_objects_that_cannot_be_decrypted_fail_the_update(account: Account, unre
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
     assert f"{unreadable or 'index.json'}: cannot be decrypted" in stack.reason
     assert (
-        f'previous_encryption_keys=[kms.Key.from_key_arn(self, "PreviousKey", "{old_key}")]' in stack.reason
+        f'previous_encryption_keys=[kms.Key.from_key_arn(self, "PreviousKey", "{old_key}")]'
+        in stack.reason
     )
     assert set(account.objects()) == before
     assert account.deploy(KeyState("K2", label=2, previous=("K1",))).status == "UPDATE_COMPLETE"
@@ -158,7 +165,9 @@ def test_archives_are_pruned_once_their_days_have_passed(account: Account) -> No
     assert first <= set(account.objects())
     account.aws.behaviour = Behaviour(days_passed=31)
     assert account.deploy(states[2]).status == "UPDATE_COMPLETE"
-    assert not {key for key in first - {"models/index.json"} if "files/" not in key} & set(account.objects())
+    assert not {key for key in first - {"models/index.json"} if "files/" not in key} & set(
+        account.objects()
+    )
 
 
 def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) -> None:
@@ -174,7 +183,9 @@ def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) ->
 
 
 @pytest.mark.parametrize("removal_policy", [RemovalPolicy.DESTROY, RemovalPolicy.RETAIN])
-def test_failed_creation_can_be_rolled_back(account: Account, removal_policy: RemovalPolicy) -> None:
+def test_failed_creation_can_be_rolled_back(
+    account: Account, removal_policy: RemovalPolicy
+) -> None:
     """A missing archive fails the creation; a bucket that is retained is named with a command."""
     _let_everyone_list_the_assets(account)
     stack = account.deploy(KeyState(None, missing_archive=True, removal_policy=removal_policy))
@@ -190,13 +201,17 @@ def test_stack_whose_rollback_failed_is_not_updated(account: Account) -> None:
     """CloudFormation refuses it until the rollback has been continued."""
     stack = account.deploy(KeyState(None))
     stack.enter("UPDATE_ROLLBACK_FAILED")
-    with pytest.raises(StackError, match="is in UPDATE_ROLLBACK_FAILED state and can not be updated"):
+    with pytest.raises(
+        StackError, match="is in UPDATE_ROLLBACK_FAILED state and can not be updated"
+    ):
         account.deploy(KeyState(None, label=2))
 
 
 def _key(account: Account, name: str) -> str:
     resources = account.aws.stack(STACK).resources
-    (arn,) = [each.physical.attributes["Arn"] for key, each in resources.items() if key.startswith(name)]
+    (arn,) = [
+        each.physical.attributes["Arn"] for key, each in resources.items() if key.startswith(name)
+    ]
     return str(arn)
 
 

@@ -30,7 +30,9 @@ def synthesize(folder: Path, models: Path, road: Road) -> Path:
     app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
     inside, outside = cdk.Stack(app, "Models"), cdk.Stack(app, "Users")
     source = ModelSource.from_directory(models)
-    repository = TritonModelRepository(inside, "Models", source=source, prune_after=road.prune_after)
+    repository = TritonModelRepository(
+        inside, "Models", source=source, prune_after=road.prune_after
+    )
     sns.Topic(outside, "News")  # a stack needs a resource
     if road.is_outside:
         add_single(outside, repository, endpoint_name="old")

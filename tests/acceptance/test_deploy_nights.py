@@ -96,14 +96,18 @@ def test_each_direction_is_rehearsed(switched: Path, old: str, new: str, steps: 
     assert {each.action for each in found.steps} == steps
     # CloudFormation deletes in the cleanup, where a failure rolls nothing back.
     assert bool(found.failures) is (steps != {"delete"})
-    assert {(each.status, each.leftovers) for each in found.failures} <= {("UPDATE_ROLLBACK_COMPLETE", ())}
+    assert {(each.status, each.leftovers) for each in found.failures} <= {
+        ("UPDATE_ROLLBACK_COMPLETE", ())
+    }
     assert found.way_back is not None
     assert found.way_back.status == "UPDATE_COMPLETE"
     ends = ["rehearse-serving-stops"] if new == "first_off" else []
     assert [each.code for each in found.problems] == ends
 
 
-@pytest.mark.parametrize(("old", "new"), [("guarded_off", "guarded_larger"), ("many_off", "many_second")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("guarded_off", "guarded_larger"), ("many_off", "many_second")]
+)
 def test_change_at_night_is_in_service_in_the_morning(switched: Path, old: str, new: str) -> None:
     """Another instance type under a scaling guard, or other models, are what the morning turns on."""
     found = rehearse(switched / old, switched / new, orders=1, failures="none")
@@ -133,7 +137,14 @@ def night(tmp_path_factory: pytest.TempPathFactory, switched: Path) -> Iterator[
 
 def cdk_deploy(aws: SimulatedAccount, assembly: Path, *arguments: str) -> None:
     done = aws.run_cdk(
-        CDK, "deploy", "--app", str(assembly), "--require-approval", "never", *arguments, cwd=assembly.parent
+        CDK,
+        "deploy",
+        "--app",
+        str(assembly),
+        "--require-approval",
+        "never",
+        *arguments,
+        cwd=assembly.parent,
     )
     assert done.returncode == 0, done.stdout
 
@@ -144,7 +155,9 @@ def run_schedule(aws: SimulatedAccount, name: str) -> str:
     The simulated account has change sets in place of ``UpdateStack``, with the same parameters.
     """
     scheduler, cloudformation = aws.client("scheduler"), aws.client("cloudformation")
-    (found,) = (each["Name"] for each in scheduler.list_schedules()["Schedules"] if name in each["Name"])
+    (found,) = (
+        each["Name"] for each in scheduler.list_schedules()["Schedules"] if name in each["Name"]
+    )
     request = json.loads(scheduler.get_schedule(Name=found)["Target"]["Input"])
     assert request.pop("UsePreviousTemplate")
     body = cloudformation.get_template(StackName=request["StackName"])["TemplateBody"]

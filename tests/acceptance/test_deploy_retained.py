@@ -57,11 +57,15 @@ def test_retained_endpoints_can_start_instances_after_the_stack_is_deleted(tmp_p
         objects = set(aws.access.s3_needs.bucket(bucket).keys)
         groups = _resources(aws, "AWS::EC2::SecurityGroup")
         aws.fleets.inspect(LATER)
-        before = {(each.endpoint, each.object) for each in aws.fleets.readings if each.moment == LATER}
+        before = {
+            (each.endpoint, each.object) for each in aws.fleets.readings if each.moment == LATER
+        }
         aws.fleets.forget()
         assert aws.destroy("Kept").status == "DELETE_COMPLETE"
         aws.fleets.inspect(LATER)
-        after = {(each.endpoint, each.object) for each in aws.fleets.readings if each.moment == LATER}
+        after = {
+            (each.endpoint, each.object) for each in aws.fleets.readings if each.moment == LATER
+        }
         assert aws.fleets.losses == []
         assert (after, set(aws.access.s3_needs.bucket(bucket).keys)) == (before, objects)
         assert {each.rpartition(".")[2] for _, each in after if "/files/" in each} >= {

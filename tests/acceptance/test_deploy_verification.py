@@ -83,7 +83,10 @@ def test_responses_are_verified_and_a_wrong_one_rolls_back(
     stack = deploy("second")
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     reasons = " ".join(event.reason for event in stack.events)
-    assert "request ones: output y: 4 of 4 values differ, the first at 0: must be 3.0, got 10.0" in reasons
+    assert (
+        "request ones: output y: 4 of 4 values differ, the first at 0: must be 3.0, got 10.0"
+        in reasons
+    )
     assert len(models.calls) <= 2
     models.constant = 2.0
     assert deploy("second").status == "UPDATE_COMPLETE"

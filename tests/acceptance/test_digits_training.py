@@ -13,7 +13,10 @@ BUDGET_MINUTES = 1
 def test_no_held_out_image_is_trained_on() -> None:
     """No held-out image is among the training images, also if it occurs twice."""
     split = load("training/split.py")
-    (trained, trained_labels), (held_out, held_out_labels) = split.training_images(), split.held_out_images()
+    (trained, trained_labels), (held_out, held_out_labels) = (
+        split.training_images(),
+        split.held_out_images(),
+    )
     assert len(trained) == len(trained_labels)
     assert len(held_out) == len(held_out_labels) > 300
     assert len(trained) + len(held_out) == 1797

@@ -54,7 +54,9 @@ def test_site_builds_without_a_warning(build: subprocess.CompletedProcess[str]) 
 def words_of_site() -> int:
     """Count the words of the pages of the site, without the reference of the API."""
     pages = {page.relative_to(SITE).as_posix(): page for page in SITE.rglob("*.html")}
-    counted = (page for name, page in pages.items() if not name.startswith(("404.html", "reference/api/")))
+    counted = (
+        page for name, page in pages.items() if not name.startswith(("404.html", "reference/api/"))
+    )
     return sum(_words(page.read_text(encoding="utf-8")) for page in counted)
 
 
@@ -74,7 +76,9 @@ def test_site_has_few_words() -> None:
 def test_pages_have_descriptions_of_their_own() -> None:
     """Pages with different texts have different descriptions, which search engines show."""
     found = [
-        re.findall(r'<meta name="description" content="([^"]*)"', (SITE / f"{name}.html").read_text())
+        re.findall(
+            r'<meta name="description" content="([^"]*)"', (SITE / f"{name}.html").read_text()
+        )
         for name in KINDS
     ]
     assert len({"".join(each) for each in found}) == len(KINDS)
@@ -85,7 +89,9 @@ def not_found() -> dict[str, list[str]]:
     (worker,) = (SITE / "assets" / "javascripts" / "workers").glob("search.*.min.js")
     script = Path(__file__).with_name("search_site.js")
     command = ["node", str(script), str(worker), str(SITE / "search.json")]
-    asked = subprocess.run(command, input=json.dumps([*QUERIES]), capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        command, input=json.dumps([*QUERIES]), capture_output=True, text=True, check=True
+    )
     found = {
         query: [place.partition(".html")[0] for place in places]
         for query, places in json.loads(asked.stdout).items()

@@ -72,7 +72,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What app.py synthesizes."""
     directory = tmp_path_factory.mktemp("demo") / "cdk.out"
     context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context)}
+    environment = {
+        **os.environ,
+        "CDK_OUTDIR": str(directory),
+        "CDK_CONTEXT_JSON": json.dumps(context),
+    }
     subprocess.run([sys.executable, "app.py"], cwd=PROJECT, env=environment, check=True)
     return directory
 
@@ -84,7 +88,9 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     targets = {
         "root.tar.gz": builder.asset("root", adding_model(200)),
         "ensemble.tar.gz": builder.asset("mme-ensemble", adding_ensemble("whole", 300, 1)),
-        "refused.tar.gz": builder.asset("refused", below("m", {"config.pbtxt": "no such field: 1"})),
+        "refused.tar.gz": builder.asset(
+            "refused", below("m", {"config.pbtxt": "no such field: 1"})
+        ),
     }
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
@@ -92,11 +98,17 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder.serve("Open", looking).serve("Isolated", looking)
     builder.resources["IsolatedModel"]["Properties"]["EnableNetworkIsolation"] = True
     builder.endpoint("Shared", {})
-    builder.resources["SharedConfig"]["Properties"]["ProductionVariants"] = [{"VariantName": "AllTraffic"}]
+    builder.resources["SharedConfig"]["Properties"]["ProductionVariants"] = [
+        {"VariantName": "AllTraffic"}
+    ]
     for component in ("Thousand", "Million"):
-        model = builder.asset(component, below("m", adding_model(1000 if component == "Thousand" else 1e6)))
+        model = builder.asset(
+            component, below("m", adding_model(1000 if component == "Thousand" else 1e6))
+        )
         specification = {
-            "ModelName": {"Fn::GetAtt": [builder.single_model(f"{component}Model", model), "ModelName"]}
+            "ModelName": {
+                "Fn::GetAtt": [builder.single_model(f"{component}Model", model), "ModelName"]
+            }
         }
         builder.resources[component] = {
             "Type": "AWS::SageMaker::InferenceComponent",
@@ -111,7 +123,9 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def local(assembly: Path) -> Iterator[LocalEndpoint]:
     """One run of all endpoints in containers."""
-    images = dict.fromkeys(("Multi", "Open", "Isolated", "Shared/Thousand", "Shared/Million"), IMAGE)
+    images = dict.fromkeys(
+        ("Multi", "Open", "Isolated", "Shared/Thousand", "Shared/Million"), IMAGE
+    )
     with LocalEndpoint.from_assembly(assembly, engine="podman", images=images) as running:
         yield running
 
@@ -119,7 +133,9 @@ def local(assembly: Path) -> Iterator[LocalEndpoint]:
 def test_each_component_has_a_container_of_its_own(local: LocalEndpoint) -> None:
     """Callers choose it by its name."""
     caller = Caller(local.endpoint_url)
-    found = [caller.add("Shared", 1.0, InferenceComponentName=each) for each in ("Thousand", "Million")]
+    found = [
+        caller.add("Shared", 1.0, InferenceComponentName=each) for each in ("Thousand", "Million")
+    ]
     assert found == [1001.0, 1000001.0]
 
 
@@ -127,7 +143,11 @@ def test_models_in_containers_are_counted(local: LocalEndpoint) -> None:
     """The counters come from inside the container, also of one without a network; no port is published."""
     caller = Caller(local.endpoint_url)
     before = local.statistics()
-    for name, target in (("Open", {}), ("Isolated", {}), ("Multi", {"TargetModel": "ensemble.tar.gz"})):
+    for name, target in (
+        ("Open", {}),
+        ("Isolated", {}),
+        ("Multi", {"TargetModel": "ensemble.tar.gz"}),
+    ):
         caller.add(name, 1.0, **target)
     found = local.statistics(since=before)
     counted = {
@@ -164,7 +184,9 @@ def answers(local: LocalEndpoint) -> list[tuple[str, bytes]]:
         found.append(answer(runtime, "digits", request.content_type, request.body))
     (variant,) = variants(local, "catalog")
     (sentiment,) = [name for name in variant["target_models"] if name.startswith("sentiment")]
-    texts = encode_request({"text": np.array([[b"a wonderful tool"], [b"a terrible waste"]], dtype=object)})
+    texts = encode_request(
+        {"text": np.array([[b"a wonderful tool"], [b"a terrible waste"]], dtype=object)}
+    )
     found.append(answer(runtime, "catalog", texts.content_type, texts.body, TargetModel=sentiment))
     return found
 
@@ -231,10 +253,14 @@ def test_models_are_unloaded_when_memory_is_short(assembly: Path) -> None:
 
 def test_the_container_is_that_of_sagemaker(local: LocalEndpoint) -> None:
     """Models cannot be written, shared memory has a size, and only isolated endpoints have no network."""
-    request = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1], "data": [0]}]}).encode()
+    request = json.dumps(
+        {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1], "data": [0]}]}
+    ).encode()
     runtime = Caller(local.endpoint_url).runtime
     seen = {
-        name: json.loads(answer(runtime, name, "application/json", request)[1])["outputs"][0]["data"]
+        name: json.loads(answer(runtime, name, "application/json", request)[1])["outputs"][0][
+            "data"
+        ]
         for name in ("Open", "Isolated")
     }
     memory = int(podman("info", "--format", "{{.Host.MemTotal}}"))
@@ -250,7 +276,9 @@ def test_a_killed_container_is_replaced(local: LocalEndpoint) -> None:
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
     podman("kill", containers(local)["Multi"])
-    assert eventually(lambda: "Multi/AllTraffic: the container ended with exit code 137" in local.messages)
+    assert eventually(
+        lambda: "Multi/AllTraffic: the container ended with exit code 137" in local.messages
+    )
     assert eventually(lambda: _answers(caller))
 
 
@@ -264,7 +292,9 @@ def _answers(caller: Caller) -> bool:
 def test_a_container_that_cannot_start_shows_its_log_and_is_removed(tmp_path: Path) -> None:
     """The error contains the log of the container, which leaves nothing."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
-    broken = below("m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": "raise ValueError('no weights')\n"})
+    broken = below(
+        "m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": "raise ValueError('no weights')\n"}
+    )
     builder.serve("Faulty", broken)
     known = set(podman("ps", "--all", "--quiet").split())
     with (

@@ -47,13 +47,24 @@ def function(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the function after the page's command, for the Python that runs the tests."""
     folder = tmp_path_factory.mktemp("package")
     (command,) = blocks("bash")
-    _, *words = shlex.split(command.replace("\\\n", "").replace("3.13", f"3.{sys.version_info.minor}"))
+    _, *words = shlex.split(
+        command.replace("\\\n", "").replace("3.13", f"3.{sys.version_info.minor}")
+    )
     build(folder / "dist")
-    run(sys.executable, "-m", "pip", *words, cwd=folder, variables={"PIP_FIND_LINKS": str(folder / "dist")})
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        *words,
+        cwd=folder,
+        variables={"PIP_FIND_LINKS": str(folder / "dist")},
+    )
     return folder / "function"
 
 
-def call(python: Path, function: Path, event: dict[str, Any], local: LocalEndpoint, **variables: str) -> Any:
+def call(
+    python: Path, function: Path, event: dict[str, Any], local: LocalEndpoint, **variables: str
+) -> Any:
     """Run the handler in a new process, as Lambda does at a cold start, and return its response."""
     path = function / "event.json"
     path.write_text(json.dumps(event))
@@ -78,7 +89,13 @@ def test_function_with_the_client_calls_the_endpoint_of_the_page(
 
     stack, _ = blocks("python")
     (tmp_path / "models").symlink_to(PROJECT / "assets" / "model_repositories" / "digits")
-    run(sys.executable, "-c", stack, cwd=tmp_path, variables={"CDK_OUTDIR": str(tmp_path / "cdk.out")})
+    run(
+        sys.executable,
+        "-c",
+        stack,
+        cwd=tmp_path,
+        variables={"CDK_OUTDIR": str(tmp_path / "cdk.out")},
+    )
     (function / "handler.py").write_text(blocks(HANDLER)[0])
     images, digits = held_out_images()
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out") as local:
@@ -92,6 +109,8 @@ def test_function_without_the_client_calls_an_endpoint(python: Path, tmp_path: P
     """With boto3 alone, the function gets ten logits for 64 numbers."""
     (tmp_path / "handler.py").write_text(blocks(HANDLER)[1])
     classifier = PROJECT / "assets" / "model_repositories" / "digits" / "classifier"
-    with LocalEndpoint.from_repository(classifier.parent, endpoint="digits", model="classifier") as local:
+    with LocalEndpoint.from_repository(
+        classifier.parent, endpoint="digits", model="classifier"
+    ) as local:
         answer = call(python, tmp_path, {"pixels": [0.0] * 64}, local, CLASSIFIER_ENDPOINT="digits")
     assert len(answer) == 10

@@ -126,7 +126,9 @@ def test_events_are_counted_where_tokens_are_not(
     local: LocalEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without num_output_tokens the table and the last line say that events are counted."""
-    assert main([*words_of(local, "uncounted"), "--rates", "4", "--step-requests", "4", *LOOSE]) == 0
+    assert (
+        main([*words_of(local, "uncounted"), "--rates", "4", "--step-requests", "4", *LOOSE]) == 0
+    )
     out = capsys.readouterr().out
     assert "  events  held" in out
     assert "each event counts as a token; one event may hold several" in out
@@ -137,8 +139,15 @@ def test_goodput_and_verdict_follow_the_limits(
 ) -> None:
     """A limit below what the model sleeps is never met."""
     limits = ("--goodput", "first_token=0.3s,between_tokens=60s")
-    code, step = measure(capsys, words_of(local), "--concurrency", "2", "--step-requests", "4", *limits)
-    assert (code, step["verdict"], step["goodput_per_second"], step["good"]) == (1, "not held", 0, 4)
+    code, step = measure(
+        capsys, words_of(local), "--concurrency", "2", "--step-requests", "4", *limits
+    )
+    assert (code, step["verdict"], step["goodput_per_second"], step["good"]) == (
+        1,
+        "not held",
+        0,
+        4,
+    )
     assert step["reason"].startswith("p95 first token ")
 
 
@@ -155,7 +164,9 @@ def test_errors_within_a_stream_fail_it(
 
 def assert_all_are_cancelled(local: LocalEndpoint, since: tuple[int, int]) -> None:
     """The model has ended every request, and saw that the callers of all since then left."""
-    assert eventually(lambda: said(local, "STARTED") == said(local, "FINISHED") + said(local, "CANCELLED"))
+    assert eventually(
+        lambda: said(local, "STARTED") == said(local, "FINISHED") + said(local, "CANCELLED")
+    )
     started, cancelled = since
     assert said(local, "CANCELLED") - cancelled == said(local, "STARTED") - started > 0
 

@@ -22,7 +22,9 @@ STEPS = (*RATES, "--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms"
 
 def test_measure_choose_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rates that the server holds become a plan, and the plan becomes a simulation, each with a figure."""
-    builder = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(1)), "adding")
+    builder = AssemblyBuilder(tmp_path / "cdk.out").serve(
+        "Adding", below("m", adding_model(1)), "adding"
+    )
     benchmark, ramp, plan, simulation = (
         str(tmp_path / name) for name in ("benchmark.csv", "ramp.svg", "plan.svg", "simulation.svg")
     )
@@ -35,7 +37,13 @@ def test_measure_choose_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[s
     chosen = json.loads(capsys.readouterr().out)["cheapest"]
     assert chosen["instance_type"] == "local"
     bounds = ("--min-capacity", "1", "--max-capacity", str(chosen["max_capacity"]))
-    policy = ("--target", str(chosen["target_invocations_per_minute"]), *bounds, "--price-per-hour", "1")
+    policy = (
+        "--target",
+        str(chosen["target_invocations_per_minute"]),
+        *bounds,
+        "--price-per-hour",
+        "1",
+    )
     throughput = ("--throughput", str(chosen["invocations_per_minute"]))
     traffic = ("--pattern", "diurnal", "--low", "3000", "--high", "30000")
     assert main(["simulate", *traffic, *throughput, *policy, "--plot", simulation, "--json"]) == 0

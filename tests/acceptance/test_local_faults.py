@@ -54,7 +54,9 @@ def local(assembly: Path) -> Iterator[LocalEndpoint]:
 
 
 @pytest.mark.parametrize("value", [-1.0, -2.0], ids=["segmentation-fault", "exit"])
-def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEndpoint, value: float) -> None:
+def test_a_crashed_model_is_a_model_error_and_others_keep_serving(
+    local: LocalEndpoint, value: float
+) -> None:
     """A model whose process crashes responds with ModelError; other models are not affected."""
     caller = Caller(local.endpoint_url)
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
@@ -77,13 +79,22 @@ def test_a_compressed_body_gets_the_error_of_the_container(local: LocalEndpoint)
             urllib.request.urlopen(request)
         error = json.load(refused.value)
         assert (refused.value.code, error["OriginalStatusCode"]) == (424, 400)
-        assert "failed to parse the request JSON buffer: Invalid value. at 0" in error["OriginalMessage"]
-    assert local.messages.count("a request has Content-Encoding gzip. SageMaker removes this header") == 1
+        assert (
+            "failed to parse the request JSON buffer: Invalid value. at 0"
+            in error["OriginalMessage"]
+        )
+    assert (
+        local.messages.count("a request has Content-Encoding gzip. SageMaker removes this header")
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("victims", "words"),
-    [(process_ids, "ended with exit code -9"), (supervisor_ids, "ended together with its supervisor")],
+    [
+        (process_ids, "ended with exit code -9"),
+        (supervisor_ids, "ended together with its supervisor"),
+    ],
 )
 def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
@@ -145,7 +156,9 @@ class _SmallSharedMemory(LocalEndpoint):
         return [*_UNSHARE, "sh", "-c", mount, "sh", *super()._command()]
 
 
-_UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+_UNSHARE = (
+    ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+)
 
 
 def _can_mount() -> bool:
@@ -165,7 +178,9 @@ def test_a_model_that_fills_shared_memory_fails_alone(assembly: Path) -> None:
     with _SmallSharedMemory.from_assembly(assembly) as local:
         caller = Caller(local.endpoint_url)
         assert caller.add("Multi", TargetModel="one.tar.gz") == 1
-        with pytest.raises(ClientError, match="Failed to increase the shared memory pool") as refused:
+        with pytest.raises(
+            ClientError, match="Failed to increase the shared memory pool"
+        ) as refused:
             caller.runtime.invoke_endpoint(
                 EndpointName="Multi",
                 TargetModel="zero.tar.gz",
@@ -199,7 +214,16 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
 
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
     """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 130 on Ctrl-C."""
-    command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(assembly), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "constructs_triton.cli",
+        "local",
+        "up",
+        str(assembly),
+        "--port",
+        "0",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = []

@@ -42,7 +42,10 @@ def connecting_model() -> dict[str, str]:
         with socket.socket() as client:
             x = np.array([client.connect_ex(("127.0.0.1", int(x[0]))) == 0])
 """
-    return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", connecting)}
+    return {
+        **files,
+        "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", connecting),
+    }
 
 
 GRPC_PORT = free_port()
@@ -60,7 +63,9 @@ def _assembly(directory: Path) -> AssemblyBuilder:
     connecting = below("m", connecting_model())
     builder.serve("Open", connecting).serve("Isolated", connecting)
     builder.resources["IsolatedModel"]["Properties"]["EnableNetworkIsolation"] = True
-    builder.multi_model("ManyModel", {"m.tar.gz": builder.asset("many", below("m", adding_model(5)))})
+    builder.multi_model(
+        "ManyModel", {"m.tar.gz": builder.asset("many", below("m", adding_model(5)))}
+    )
     builder.endpoint("Many", {"AllTraffic": ("ManyModel", 1)})
     return builder
 
@@ -88,8 +93,12 @@ def test_only_the_gateway_listens(local: LocalEndpoint) -> None:
     assert {host for host, _ in listened} == {"127.0.0.1"}
     assert {port, GRPC_PORT} < {number for _, number in listened}
     assert len(listened) == 3
-    assert all(Caller(local.endpoint_url).add(name, 1.0) == 1 for name in ("FrontEnds", "SameFrontEnds"))
-    assert f"port {GRPC_PORT} is in use on this machine: grpc listens on 127.0.0.1:" in local.messages
+    assert all(
+        Caller(local.endpoint_url).add(name, 1.0) == 1 for name in ("FrontEnds", "SameFrontEnds")
+    )
+    assert (
+        f"port {GRPC_PORT} is in use on this machine: grpc listens on 127.0.0.1:" in local.messages
+    )
 
 
 @needs_private_addresses
@@ -148,4 +157,6 @@ def test_open_ports_work_where_they_are_allowed(tmp_path: Path) -> None:
         hosts = [host for host, _ in listening(processes_of(local))]
         assert sorted(hosts) == ["0.0.0.0"] * len(process_ids(local)) + ["127.0.0.1"]
         assert local.messages.count("listens on all network interfaces") == 1
-        assert "Isolated/AllTraffic: network isolation does not work on this machine" in local.messages
+        assert (
+            "Isolated/AllTraffic: network isolation does not work on this machine" in local.messages
+        )

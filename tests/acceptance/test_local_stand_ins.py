@@ -80,7 +80,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     linear_model(root / "net" / "2" / "model.onnx", scale=2.0)
     _write(root / "raise" / "config.pbtxt", RAISE)
     _write(
-        root / "raise" / "1" / "model.py", ADDING_MODEL.format(constant=1).replace("x[0] ==", "x[0, 0] ==")
+        root / "raise" / "1" / "model.py",
+        ADDING_MODEL.format(constant=1).replace("x[0] ==", "x[0, 0] =="),
     )
     _write(root / "whole" / "config.pbtxt", ENSEMBLE)
     pair = [tensor("X", ["b", 2])], [tensor("Y", ["b", 2])]
@@ -93,11 +94,15 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_onnx(root / "words" / "1" / "model.onnx", *words, [node("Identity", "X", "Y")])
     scale = constant("scale", np.array([3], np.float32))
     scaled = [tensor("X", ["n"]), tensor("scale", [1])], [tensor("Y", ["n"])]
-    write_onnx(root / "optional" / "1" / "model.onnx", *scaled, [node("Mul", ["X", "scale"], "Y")], scale)
+    write_onnx(
+        root / "optional" / "1" / "model.onnx", *scaled, [node("Mul", ["X", "scale"], "Y")], scale
+    )
     _write(root / "optional" / "config.pbtxt", OPTIONAL)
     square = [tensor("X", ["n"])], [tensor("Y", [2, 2])]
     shape = constant("shape", np.array([2, 2]))
-    write_onnx(root / "square" / "1" / "model.onnx", *square, [node("Reshape", ["X", "shape"], "Y")], shape)
+    write_onnx(
+        root / "square" / "1" / "model.onnx", *square, [node("Reshape", ["X", "shape"], "Y")], shape
+    )
     _write(root / "plan" / "config.pbtxt", PLAN)
     _write(root / "plan" / "1" / "model.plan", "ftrt" + "\0" * 28)
     _write(root / "decoder" / "config.pbtxt", RAISE.replace('"python"', '"dali"'))
@@ -118,7 +123,9 @@ def local(repository: Path) -> Iterator[LocalEndpoint]:
         "plan": repository / "net" / "2" / "model.onnx",
         "decoder": repository / "raise" / "1",
     }
-    with LocalEndpoint.from_repository(repository, is_multi_model=True, stand_ins=stand_ins) as running:
+    with LocalEndpoint.from_repository(
+        repository, is_multi_model=True, stand_ins=stand_ins
+    ) as running:
         yield running
     assert _files(repository) == before
 
@@ -142,7 +149,10 @@ def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Pat
     with LocalEndpoint.from_repository(repository, model="whole") as local:
         answer = _client(local, None).infer({"RAW": values})
         (name,) = local.endpoint_names
-        assert f"{name}/AllTraffic: net: backend onnxruntime is replaced by onnxruntime " in local.messages
+        assert (
+            f"{name}/AllTraffic: net: backend onnxruntime is replaced by onnxruntime "
+            in local.messages
+        )
     np.testing.assert_allclose(answer["SCORES"], session.run(None, {"X": values + 1})[0], rtol=1e-6)
 
 
@@ -162,10 +172,14 @@ def test_two_commands_lead_from_a_model_file_to_an_answer(
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         (file,) = repository.rglob("*.onnx")
         file.write_text("<html>")
-        assert eventually(lambda: "the previous ones keep running" in local.messages), local.messages
+        assert eventually(lambda: "the previous ones keep running" in local.messages), (
+            local.messages
+        )
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         linear_model(file, scale=2.0)
-        assert eventually(lambda: "the changed models are running" in local.messages), local.messages
+        assert eventually(lambda: "the changed models are running" in local.messages), (
+            local.messages
+        )
         assert client.infer({"X": values})["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
 
 
@@ -189,7 +203,10 @@ def test_an_optional_input_has_the_default_of_the_model(local: LocalEndpoint) ->
     client = _client(local, "optional")
     values = np.array([1, 2], np.float32)
     assert client.infer({"X": values})["Y"].tolist() == [3.0, 6.0]
-    assert client.infer({"X": values, "scale": np.array([10], np.float32)})["Y"].tolist() == [10.0, 20.0]
+    assert client.infer({"X": values, "scale": np.array([10], np.float32)})["Y"].tolist() == [
+        10.0,
+        20.0,
+    ]
 
 
 def test_an_error_of_the_runtime_has_the_words_of_the_backend(local: LocalEndpoint) -> None:
@@ -224,7 +241,12 @@ def test_a_python_model_runs_in_the_place_of_any_other(local: LocalEndpoint) -> 
     assert answer["Y"].tolist() == [[1.0, 1.0, 1.0, 1.0]]
 
 
-def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_stand_ins_the_model_is_refused(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The error names the backend."""
-    assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 2
+    assert (
+        main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"])
+        == 2
+    )
     assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err

@@ -107,7 +107,9 @@ def test_callers_move_to_an_endpoint_beside_the_old_one(folder: Path) -> None:
         for assembly in (first, second, first, second):
             aws.deploy(assembly, STACK)
             assert view.stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), view.stack.reason
-            names.append(aws.client("ssm").get_parameter(Name="/digits/endpoint")["Parameter"]["Value"])
+            names.append(
+                aws.client("ssm").get_parameter(Name="/digits/endpoint")["Parameter"]["Value"]
+            )
         assert names == [OLD, names[1], OLD, names[1]]
         assert names[1] != OLD
         assert answer(aws, names[1]) == answer(aws, OLD)
@@ -115,7 +117,9 @@ def test_callers_move_to_an_endpoint_beside_the_old_one(folder: Path) -> None:
         sagemaker.delete_endpoint(EndpointName=OLD)
         sagemaker.delete_endpoint_config(EndpointConfigName=OLD)
         sagemaker.delete_model(ModelName=OLD)
-        assert [each["EndpointName"] for each in sagemaker.list_endpoints()["Endpoints"]] == [names[1]]
+        assert [each["EndpointName"] for each in sagemaker.list_endpoints()["Endpoints"]] == [
+            names[1]
+        ]
 
 
 def test_imported_endpoint_gets_the_construct(folder: Path) -> None:
@@ -124,7 +128,9 @@ def test_imported_endpoint_gets_the_construct(folder: Path) -> None:
         make_endpoint(aws, folder)
         before = aws.client("sagemaker").describe_endpoint(EndpointName=OLD)
         app = f"{sys.executable} imported.py"
-        done = aws.run_cdk(CDK, "import", "--app", app, "--resource-mapping", "import.json", cwd=folder)
+        done = aws.run_cdk(
+            CDK, "import", "--app", app, "--resource-mapping", "import.json", cwd=folder
+        )
         assert done.returncode == 0, done.stdout
         assert aws.stack(STACK).status == "IMPORT_COMPLETE"
         scaling = aws.client("application-autoscaling")
@@ -136,7 +142,9 @@ def test_imported_endpoint_gets_the_construct(folder: Path) -> None:
         code = (folder / "app.py").read_text().replace("    adopt_existing=True,\n", "")
         code = re.sub(r"^count.*\n(?:[ )].*\n)*", "", code, flags=re.MULTILINE)
         kept = 'endpoint.retain_instance_counts()\nendpoint.cfn_endpoint.override_logical_id("Endpoint")\n'
-        aws.deploy(synthesize(folder, "imported", code.replace("app.synth()", f"{kept}app.synth()")), STACK)
+        aws.deploy(
+            synthesize(folder, "imported", code.replace("app.synth()", f"{kept}app.synth()")), STACK
+        )
         assert aws.stack(STACK).status == "UPDATE_COMPLETE", aws.stack(STACK).reason
         after = aws.client("sagemaker").describe_endpoint(EndpointName=OLD)
         assert after["CreationTime"] == before["CreationTime"]
@@ -150,6 +158,8 @@ def test_import_into_a_second_stack_is_refused(folder: Path) -> None:
         make_endpoint(aws, folder)
         arguments = ["--app", f"{sys.executable} imported.py", "--resource-mapping", "import.json"]
         assert aws.run_cdk(CDK, "import", *arguments, cwd=folder).returncode == 0
-        (folder / "imported.py").write_text((folder / "imported.py").read_text().replace("Vision", "Second"))
+        (folder / "imported.py").write_text(
+            (folder / "imported.py").read_text().replace("Vision", "Second")
+        )
         assert aws.run_cdk(CDK, "import", *arguments, cwd=folder).returncode != 0
         assert "already exists in stack Vision" in aws.stack("Second").reason

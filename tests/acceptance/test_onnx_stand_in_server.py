@@ -20,7 +20,9 @@ BUDGET_MINUTES = 2
 pytestmark = needs_server
 
 ORACLE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle_onnx"
-VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+VERDICTS: dict[str, dict[str, Any]] = json.loads(
+    (ORACLE / "verdicts.json").read_text(encoding="utf-8")
+)
 OTHERWISE = {
     "bad_auto_state": "implicit state: the stand-in cannot run it, so only its configuration is checked",
     "bad_ragged_shape": "ragged batches: the stand-in cannot run it, so only its configuration is checked",
@@ -52,7 +54,9 @@ def test_the_server_has_the_verdicts_of_the_real_backend(tmp_path: Path) -> None
             model.rename(repository / name)
     answers = ask_server(repository)
     assert len(answers) > 50
-    verdicts = {name: answer.partition(":")[0].partition(" ")[0] for name, answer in answers.items()}
+    verdicts = {
+        name: answer.partition(":")[0].partition(" ")[0] for name, answer in answers.items()
+    }
     expected = {name: VERDICTS[name]["verdict"] for name in answers}
     different = {name for name in answers if verdicts[name] != expected[name] != "unverifiable"}
     known = OTHERWISE.keys() & answers.keys()

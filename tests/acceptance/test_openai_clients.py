@@ -34,7 +34,9 @@ def test_openai_reads_the_same_stream(
         body = ["--body", '{"messages": [], "stream": true}']
         assert main(["invoke", *target, *body, "--stream", "--json"]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    ours = "".join(each["delta"].get("content", "") for event in events for each in event["choices"])
+    ours = "".join(
+        each["delta"].get("content", "") for event in events for each in event["choices"]
+    )
     assert answers == {"stream": ours, "tokens": count_all_tokens(events[-1]), "whole": ANSWER}
     path, headers, _ = server.received[0]
     assert path == "/endpoints/shared/inference-components/chat/openai/v1/chat/completions"

@@ -41,8 +41,12 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operating.md"
 
 def is_in_guide(command: str, output: str) -> bool:
     """Return whether the guide shows this output, with ``[...]`` for parts and lines of its own."""
-    shown = re.findall(r"```text\n\$ constructs-triton ([^\n]+)\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    return any(each == command and _has_parts(" ".join(output.split()), text) for each, text in shown)
+    shown = re.findall(
+        r"```text\n\$ constructs-triton ([^\n]+)\n(.*?)```", GUIDE.read_text(), re.DOTALL
+    )
+    return any(
+        each == command and _has_parts(" ".join(output.split()), text) for each, text in shown
+    )
 
 
 def _has_parts(output: str, shown: str) -> bool:
@@ -69,7 +73,9 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(
+    aws: SimulatedAccount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
     """Runs a command with the credentials of the role that may operate the endpoint."""
     arn = aws.stack(STACK).output_values["OperatorArn"]
     for name, value in aws.environment().items():
@@ -158,7 +164,9 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     lines = text.splitlines()
     assert lines[0] == f"{NAME}: Failed"
     assert "cause: the Python package torch is not installed" in lines[2]
-    assert re.match(r"  from log stream AllTraffic/i-0a1b2c3d4e5f60718, \S+ \S+ UTC: E1121", lines[3])
+    assert re.match(
+        r"  from log stream AllTraffic/i-0a1b2c3d4e5f60718, \S+ \S+ UTC: E1121", lines[3]
+    )
     assert "[ping-health-check]" in text
     assert "not read" not in text
     assert is_in_guide(f"diagnose {NAME}", text)
@@ -174,7 +182,9 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     assert MISSING in text
     assert HARMLESS not in text
     assert HARMLESS in run("logs", NAME)[1]
-    aws.client("logs").delete_log_stream(logGroupName=GROUP, logStreamName="AllTraffic/i-0a1b2c3d4e5f60718")
+    aws.client("logs").delete_log_stream(
+        logGroupName=GROUP, logStreamName="AllTraffic/i-0a1b2c3d4e5f60718"
+    )
 
 
 def test_an_endpoint_that_scales_shows_its_activities(
@@ -197,7 +207,9 @@ def test_an_endpoint_that_scales_shows_its_activities(
     observed.activities[RESOURCE] = [activity]
     _, text = run("status", NAME)
     assert "variant AllTraffic: 2 of 4 instances" in text
-    assert "activity: 2026-11-21 17:53:00 UTC Successful: Setting desired instance count to 4." in text
+    assert (
+        "activity: 2026-11-21 17:53:00 UTC Successful: Setting desired instance count to 4." in text
+    )
     assert run("diagnose", NAME)[0] == 0
     reason = (
         "Failed to set desired instance count to 4. Reason: Unable to provision requested ML compute "
@@ -244,7 +256,9 @@ def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> N
     assert "8 calls of each model reach 2.9 of 3 instances on average" in text
 
 
-def test_an_update_that_rolls_back_is_diagnosed(aws: SimulatedAccount, assemblies: Path, run: Run) -> None:
+def test_an_update_that_rolls_back_is_diagnosed(
+    aws: SimulatedAccount, assemblies: Path, run: Run
+) -> None:
     """The endpoint serves again with its old configuration; the stack's first failed event says why."""
     aws.behaviour = replace(CALM, endpoint_update="fails")
     aws.deploy(assemblies / "second", STACK)

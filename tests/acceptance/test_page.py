@@ -21,7 +21,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser_page import PICTURES, browsing, needs_browser, opened_page, serious_findings
-from local_assembly import AssemblyBuilder, adding_ensemble, adding_model, below, write_archive, write_files
+from local_assembly import (
+    AssemblyBuilder,
+    adding_ensemble,
+    adding_model,
+    below,
+    write_archive,
+    write_files,
+)
 from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
@@ -101,7 +108,9 @@ def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
     """An endpoint whose model ends its own process when it is called with -1."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     builder.serve("Fragile", below("m", adding_model(1)), "fragile")
-    builder.single_model("Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"})
+    builder.single_model(
+        "Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"}
+    )
     builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
         yield local
@@ -193,7 +202,9 @@ def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) 
     assert output(page, "label") == str(digit)
 
 
-def test_each_call_can_be_copied_and_run(demo: LocalEndpoint, open_page: Open, tmp_path: Path) -> None:
+def test_each_call_can_be_copied_and_run(
+    demo: LocalEndpoint, open_page: Open, tmp_path: Path
+) -> None:
     """The call as Python, curl and AWS CLI gives the answer of the page, with the files that it saves."""
     png, digit = a_held_out_digit()
     (tmp_path / "digit.png").write_bytes(png)
@@ -214,8 +225,12 @@ def run_calls(page: Page, folder: Path, expected: str) -> None:
         with page.expect_download() as download:
             link.click()
         download.value.save_as(folder / download.value.suggested_filename)
-    page.evaluate("document.querySelectorAll('#calls details').forEach((each) => { each.open = true; })")
-    python, curl, cli = (page.locator(f"#call-{name}").inner_text() for name in ("python", "curl", "cli"))
+    page.evaluate(
+        "document.querySelectorAll('#calls details').forEach((each) => { each.open = true; })"
+    )
+    python, curl, cli = (
+        page.locator(f"#call-{name}").inner_text() for name in ("python", "curl", "cli")
+    )
     assert shutil.which("aws"), "the AWS CLI is missing: apt-get install awscli"
     printed = run([sys.executable, "-c", python], folder)
     assert expected in printed
@@ -233,7 +248,13 @@ def run_calls(page: Page, folder: Path, expected: str) -> None:
 
 def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -262,7 +283,9 @@ def test_failing_step_of_an_ensemble_is_named(failing: LocalEndpoint, open_page:
     """The step that failed is red, with the file and line of its model; the steps before it are not."""
     page = open_page(failing)
     page.locator("button.row").last.click()
-    page.get_by_label("Numbers").fill("[-13]")  # the first step adds 10, and the second raises for -3
+    page.get_by_label("Numbers").fill(
+        "[-13]"
+    )  # the first step adds 10, and the second raises for -3
     page.click("#send")
     expect(page.locator("#failure")).to_contain_text("second/1/model.py, line 17")
     expect(page.locator(".step.failed h3")).to_have_text("second")
@@ -273,7 +296,9 @@ def test_failing_step_of_an_ensemble_is_named(failing: LocalEndpoint, open_page:
 
 def test_first_load_waits_for_no_server(failing: LocalEndpoint, open_page: Open) -> None:
     """Servers that do not answer keep neither the page nor its form away."""
-    servers = [int(each) for each in re.findall(r'"process_id": (\d+)', json.dumps(failing.description))]
+    servers = [
+        int(each) for each in re.findall(r'"process_id": (\d+)', json.dumps(failing.description))
+    ]
     assert len(servers) == 3
     for each in servers:
         os.kill(each, signal.SIGSTOP)
@@ -296,7 +321,9 @@ def test_form_is_read_again_after_a_failure(failing: LocalEndpoint, open_page: O
     page.wait_for_selector("#send")
 
 
-def test_endpoints_and_variants_are_called_by_keyboard(failing: LocalEndpoint, open_page: Open) -> None:
+def test_endpoints_and_variants_are_called_by_keyboard(
+    failing: LocalEndpoint, open_page: Open
+) -> None:
     """The keyboard reaches each variant of each endpoint, and the call goes to that variant."""
     page = open_page(failing)
     button = page.locator("button.row").last
@@ -380,7 +407,9 @@ def test_pixels_have_the_layout_and_scale_that_are_chosen(open_page: Open, tmp_p
         assert page.locator(".scores tbody th").all_inner_texts() == ["red", "green", "blue"]
         assert page.locator("img.output").evaluate("(each) => each.naturalWidth") == 20
         page.get_by_label("Layout").select_option("NHWC")
-        expect(page.locator("fieldset .note", has_text="A picture needs 1 or 3 channels")).to_be_visible()
+        expect(
+            page.locator("fieldset .note", has_text="A picture needs 1 or 3 channels")
+        ).to_be_visible()
         page.get_by_label("Layout").select_option("NCHW")
         run_calls(page, tmp_path / "calls", "b'\\x89PNG")
 
@@ -400,13 +429,18 @@ def test_tokens_are_shown_as_they_come(open_page: Open) -> None:
         assert len(lengths) > 5
         note = page.locator("#answer .note").last.inner_text().replace("\u00a0", " ")
         assert re.fullmatch(
-            r"first token after \S+ m?s, then \S+ \w+ a second; \d+ events in \S+ m?s, complete", note
+            r"first token after \S+ m?s, then \S+ \w+ a second; \d+ events in \S+ m?s, complete",
+            note,
         )
         text = page.locator("#answer .stream").inner_text()
         assert text.strip().startswith("there was a small lighthouse")
         expect(page.locator("#answer")).to_contain_text("30 events")
         python = page.locator("#call-python").inner_text()
-        assert run([sys.executable, "-c", python], PROJECT).strip().startswith("there was a small lighthouse")
+        assert (
+            run([sys.executable, "-c", python], PROJECT)
+            .strip()
+            .startswith("there was a small lighthouse")
+        )
 
 
 @pytest.fixture(scope="module")
@@ -415,7 +449,9 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     folder = tmp_path_factory.mktemp("sixty") / "models"
     for number in range(60):
         write_files(folder, below(f"model_{number:02}", adding_model(1)))
-    with LocalEndpoint.from_repository(folder, is_multi_model=True, endpoint="many", ui=True) as local:
+    with LocalEndpoint.from_repository(
+        folder, is_multi_model=True, endpoint="many", ui=True
+    ) as local:
         yield local
 
 
@@ -425,7 +461,9 @@ def fail_half_of_the_calls(local: LocalEndpoint) -> None:
     calls = [("X", 1, 0), ("X", -3, 59)] * 5
     for name, value, number in [*calls, ("W", 1, 0)]:
         with suppress(InvocationError):
-            client.infer({name: np.array([value], np.float32)}, TargetModel=f"model_{number:02}.tar.gz")
+            client.infer(
+                {name: np.array([value], np.float32)}, TargetModel=f"model_{number:02}.tar.gz"
+            )
 
 
 @pytest.mark.parametrize(("scheme", "width", "height"), [("light", 1440, 900), ("dark", 390, 844)])

@@ -19,6 +19,8 @@ BUDGET_MINUTES = 1
 @pytest.mark.parametrize(
     ("name", "update"), CASES, ids=lambda each: each if isinstance(each, str) else title(each)
 )
-def test_update_keeps_every_grant_until_cleanup(name: str, update: tuple[str | None, str | None]) -> None:
+def test_update_keeps_every_grant_until_cleanup(
+    name: str, update: tuple[str | None, str | None]
+) -> None:
     """What a serving role could do before is granted until the update has succeeded, without exceptions."""
     assert grants_lost_by(name, update) == {}

@@ -27,7 +27,9 @@ def run(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     home = tmp_path_factory.mktemp("home")
     removed = ("PYTHONPATH", "VIRTUAL_ENV")
     kept = {name: value for name, value in os.environ.items() if name not in removed}
-    author = {f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    author = {
+        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
     variables = {
         **{name: value for name, value in kept.items() if not name.startswith(("PYTEST_", "GIT_"))},
         **author,
@@ -40,7 +42,12 @@ def run(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     def run(*command: str, cwd: Path, **others: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=cwd, env={**variables, **others}, capture_output=True, text=True, check=False
+            command,
+            cwd=cwd,
+            env={**variables, **others},
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return run
@@ -56,7 +63,11 @@ def committed(request: pytest.FixtureRequest, run: Run, tmp_path: Path) -> Path:
         shutil.copytree(MIRROR, tmp_path / "mirror")
         for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "mirror"], ["tag", "v1.0.0"]):
             run("git", *words, cwd=tmp_path / "mirror").check_returncode()
-        hook = {"repo": str(tmp_path / "mirror"), "rev": "v1.0.0", "hooks": [{"id": "triton-model-check"}]}
+        hook = {
+            "repo": str(tmp_path / "mirror"),
+            "rev": "v1.0.0",
+            "hooks": [{"id": "triton-model-check"}],
+        }
         config = yaml.safe_dump({"repos": [hook]})
     (work / ".pre-commit-config.yaml").write_text(config)
     run("git", "init", "-q", cwd=work).check_returncode()
@@ -70,7 +81,9 @@ def test_hook_stops_a_commit_that_breaks_an_ensemble(committed: Path, run: Run) 
     A commit without a file of a model does not run the checks.
     """
 
-    def commit(file: str = "models", old: str = "", new: str = "") -> subprocess.CompletedProcess[str]:
+    def commit(
+        file: str = "models", old: str = "", new: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         if old:
             path = committed / file
             path.write_text(path.read_text().replace(old, new))
@@ -113,4 +126,8 @@ def test_action_installs_its_version(run: Run, tmp_path: Path) -> None:
         done = run(*command, cwd=tmp_path, RUNNER_TEMP=str(tmp_path), **variables)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "0 errors, 0 warnings" in done.stdout
-    assert run(str(tmp_path / "triton-model-check" / "bin" / "triton-model-check"), "--version", cwd=tmp_path)
+    assert run(
+        str(tmp_path / "triton-model-check" / "bin" / "triton-model-check"),
+        "--version",
+        cwd=tmp_path,
+    )

@@ -33,7 +33,9 @@ def sentences(count: int) -> tuple[Any, Any]:
     return (random.randint(1, 30522, (count, 512)) * mask).astype(np.int32), mask
 
 
-def test_server_accepts_all_eight_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_accepts_all_eight_configurations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Triton's core accepts each of the eight configurations."""
     monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
     variants = runpy.run_path(str(EXAMPLE / "variants.py"))

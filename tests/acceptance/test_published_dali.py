@@ -82,5 +82,7 @@ def test_labels_come_from_the_label_file(client: TritonClient, jpeg: Any) -> Non
 
 def test_what_is_no_picture_is_the_callers_fault(client: TritonClient) -> None:
     """A file that cannot be decoded is an error with its position and size; the next request succeeds."""
-    with pytest.raises(InvocationError, match=r"INPUT\[0\]: must be a whole JPEG file, got 4 bytes"):
+    with pytest.raises(
+        InvocationError, match=r"INPUT\[0\]: must be a whole JPEG file, got 4 bytes"
+    ):
         client.infer({"INPUT": np.array([[1, 2, 3, 4]], np.uint8)})

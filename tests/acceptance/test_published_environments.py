@@ -16,7 +16,9 @@ from constructs_triton_tools.local import LocalEndpoint
 
 BUDGET_MINUTES = 2
 pytestmark = needs_server
-WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "stand_ins", "*.tar.gz")
+WRITTEN = shutil.ignore_patterns(
+    "build", "cdk.out", "model_files", "models", "stand_ins", "*.tar.gz"
+)
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def test_twin_decodes_with_the_pillow_of_its_environment(systems: Path, tmp_path
     assembly = synthesize("dali_inception", example / "cdk.out", systems=systems)
     with LocalEndpoint.from_assembly(assembly, endpoint="dali-inception-twin") as local:
         words = ["dali-inception-twin", "--endpoint-url", local.endpoint_url]
-        assert "blue, row 3, column 8" in run_script("dali_inception", "invoke.py", *words, systems=systems)
+        assert "blue, row 3, column 8" in run_script(
+            "dali_inception", "invoke.py", *words, systems=systems
+        )
     (found,) = built_for_the_server(tmp_path / "cache")
     assert f"pillow=={found['pillow']}" in (example / "environment.py3.12.lock").read_text()
 

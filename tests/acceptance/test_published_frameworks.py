@@ -34,7 +34,14 @@ from constructs_triton_tools.local import LocalEndpoint
 BUDGET_MINUTES = 7
 pytestmark = needs_server
 
-PYTORCH_PACKAGES = ["numpy<2", "torch==2.13.0", "transformers>=5,<6", "onnx", "onnxruntime", "venv-pack"]
+PYTORCH_PACKAGES = [
+    "numpy<2",
+    "torch==2.13.0",
+    "transformers>=5,<6",
+    "onnx",
+    "onnxruntime",
+    "venv-pack",
+]
 DALI_PACKAGES = ["numpy<2", "nvidia-dali-cuda120", "onnxruntime"]
 WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "stand_ins", "*.dali")
 # Prints the number of devices that tracing has written into a model.
@@ -70,7 +77,9 @@ def run(python: Path, folder: Path, *words: object) -> str:
     return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def test_bert_in_pytorch_and_in_the_place_of_tensorrt(systems: Path, pytorch: Path, tmp_path: Path) -> None:
+def test_bert_in_pytorch_and_in_the_place_of_tensorrt(
+    systems: Path, pytorch: Path, tmp_path: Path
+) -> None:
     """Both configurations of the article give the same probabilities; the trace names no device."""
     example = systems / "bert_benchmark"
     run(pytorch, example, "make_model_files.py", "--random")
@@ -82,7 +91,9 @@ def test_bert_in_pytorch_and_in_the_place_of_tensorrt(systems: Path, pytorch: Pa
     printed = []
     for name, option in options.items():
         context = {"configuration": name, "instance_type": "ml.g4dn.xlarge"}
-        assembly = synthesize("bert_benchmark", tmp_path / name / "cdk.out", systems=systems, **context)
+        assembly = synthesize(
+            "bert_benchmark", tmp_path / name / "cdk.out", systems=systems, **context
+        )
         with LocalEndpoint.from_assembly(assembly, endpoint=f"bert-{name}", **option) as local:
             words = [f"bert-{name}", "--endpoint-url", local.endpoint_url]
             printed.append(run_script("bert_benchmark", "invoke.py", *words, systems=systems))
@@ -121,25 +132,42 @@ def test_resnet_50_as_torchscript_and_in_the_place_of_the_plan(
     assert len({line.partition("classes")[2] for line in lines}) == 1
 
 
-def test_t5_in_pytorch_in_a_packed_environment(systems: Path, pytorch: Path, tmp_path: Path) -> None:
+def test_t5_in_pytorch_in_a_packed_environment(
+    systems: Path, pytorch: Path, tmp_path: Path
+) -> None:
     """Two instances on a multi-model endpoint return the tokens of the independent implementation."""
     example = systems / "t5_python_backend"
     script = ["sh", "create_hf_env_from_venv.sh"]
     variables = {**os.environ, "ENVIRONMENT": str(pytorch.parents[1])}
     subprocess.run(script, cwd=example, check=True, env=variables)
-    options = ["--environment", "hf_env.tar.gz", "--instance-count", "2", "--output", tmp_path / "torch"]
-    run_script("t5_python_backend", "build_models.py", "--framework", "pytorch", *options, systems=systems)
-    run_script("t5_python_backend", "build_models.py", "--output", tmp_path / "numpy", systems=systems)
+    options = [
+        "--environment",
+        "hf_env.tar.gz",
+        "--instance-count",
+        "2",
+        "--output",
+        tmp_path / "torch",
+    ]
+    run_script(
+        "t5_python_backend", "build_models.py", "--framework", "pytorch", *options, systems=systems
+    )
+    run_script(
+        "t5_python_backend", "build_models.py", "--output", tmp_path / "numpy", systems=systems
+    )
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     tokenizer.enable_padding(pad_id=0)
     (invocation,) = article_invocations(PUBLISHED_SYSTEMS / "t5_python_backend")
-    with LocalEndpoint.from_repository(tmp_path / "torch", is_multi_model=True, endpoint="t5") as local:
+    with LocalEndpoint.from_repository(
+        tmp_path / "torch", is_multi_model=True, endpoint="t5"
+    ) as local:
         runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
         payload = json.dumps({"inputs": _tensors(tokenizer)})
         answer = _invoke(runtime, EndpointName="t5", Body=payload, **invocation)
         (output,) = json.loads(answer["Body"].read())["outputs"]
         (folder,) = folders(local)
-        stubs = [line for line in command_lines_with(str(folder)) if "/t5_pytorch/1/model.py" in line]
+        stubs = [
+            line for line in command_lines_with(str(folder)) if "/t5_pytorch/1/model.py" in line
+        ]
     tokens = np.array(output["data"]).reshape(len(SENTENCES), -1).tolist()
     tokenizer.no_padding()
     reference = T5Reference(tmp_path / "numpy" / "t5_relu" / "1")
@@ -218,7 +246,9 @@ def test_tokenizer_in_a_packed_environment(systems: Path, dali: Path, tmp_path: 
     outputs = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     run_script("minilm_ensembles", "build_models.py", *options, *outputs, systems=systems)
     models = tmp_path / "models" / "model_trt_python"
-    with LocalEndpoint.from_repository(models, endpoint="sentences", model="ensemble", python=dali) as local:
+    with LocalEndpoint.from_repository(
+        models, endpoint="sentences", model="ensemble", python=dali
+    ) as local:
         client = TritonClient.for_endpoint("sentences", endpoint_url=local.endpoint_url)
         texts = np.array([["A man is playing a guitar."], ["A man is eating."]], dtype=object)
         first, second = client.infer({"INPUT0": texts})["embedding"]

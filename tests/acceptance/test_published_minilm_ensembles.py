@@ -38,19 +38,35 @@ pytestmark = needs_server
 
 EXAMPLE, STACK, ENDPOINT = "minilm_ensembles", "MinilmEnsembles", "minilm-ensembles"
 PICTURES, SENTENCES = (
-    each["TargetModel"].removesuffix(".tar.gz") for each in article_invocations(PUBLISHED_SYSTEMS / EXAMPLE)
+    each["TargetModel"].removesuffix(".tar.gz")
+    for each in article_invocations(PUBLISHED_SYSTEMS / EXAMPLE)
 )
 #: Of both ensembles' memory only that of the called one fits.
 MEMORY_LIMIT_MIB = 200
-SENTENCE_STEPS, PICTURE_STEPS = {"preprocess", "bert-trt", "postprocess"}, {"dali", "inception_graphdef"}
+SENTENCE_STEPS, PICTURE_STEPS = (
+    {"preprocess", "bert-trt", "postprocess"},
+    {"dali", "inception_graphdef"},
+)
 BLUE_ROW_3_COLUMN_8 = 528
 
 #: A sentence, one that says the same in other words, one that shares its words and says something else.
 TRIPLES = [
-    ("A man is playing a guitar.", "Someone performs music on a stringed instrument.", "A man is eating."),
+    (
+        "A man is playing a guitar.",
+        "Someone performs music on a stringed instrument.",
+        "A man is eating.",
+    ),
     ("How do I reset my password?", "I cannot log in to my account.", "How do I cook my rice?"),
-    ("The stock market fell sharply today.", "Share prices dropped.", "The market sells fresh fish today."),
-    ("The cat sat on the mat.", "A kitten rests on a rug.", "The contract sat on the desk unsigned."),
+    (
+        "The stock market fell sharply today.",
+        "Share prices dropped.",
+        "The market sells fresh fish today.",
+    ),
+    (
+        "The cat sat on the mat.",
+        "A kitten rests on a rug.",
+        "The contract sat on the desk unsigned.",
+    ),
 ]
 
 
@@ -83,7 +99,9 @@ def reference(built: BuiltExample) -> SentenceReference:
 
 def embed(client: TritonClient, *sentences: str) -> NDArray[np.float32]:
     texts = np.array(sentences, dtype=object)[:, np.newaxis]
-    embeddings: NDArray[np.float32] = client.infer({"INPUT0": texts}, TargetModel=SENTENCES)["embedding"]
+    embeddings: NDArray[np.float32] = client.infer({"INPUT0": texts}, TargetModel=SENTENCES)[
+        "embedding"
+    ]
     return embeddings
 
 
@@ -101,7 +119,9 @@ def loaded_steps(local: LocalEndpoint) -> set[str]:
     return words & (SENTENCE_STEPS | PICTURE_STEPS)
 
 
-def test_the_template_is_what_the_example_promises(built: BuiltExample, snapshot: SnapshotAssertion) -> None:
+def test_the_template_is_what_the_example_promises(
+    built: BuiltExample, snapshot: SnapshotAssertion
+) -> None:
     """The template has the endpoint, its configuration and its model."""
     template = stable_template(built.assembly / f"{STACK}.template.json")
     assert endpoint_calls(template, ENDPOINT) == snapshot(extension_class=TritonTemplateExtension)
@@ -124,9 +144,13 @@ def test_picture_with_json_as_in_the_article(local: LocalEndpoint) -> None:
     (invocation, _) = article_invocations(PUBLISHED_SYSTEMS / EXAMPLE)
     picture = np.fromfile(PUBLISHED_SYSTEMS / "dali_inception" / "picture.jpg", dtype=np.uint8)
     rv2 = np.expand_dims(picture, 0)
-    payload = {"inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]}
+    payload = {
+        "inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]
+    }
     runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
-    response = runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=json.dumps(payload), **invocation)
+    response = runtime.invoke_endpoint(
+        EndpointName=ENDPOINT, Body=json.dumps(payload), **invocation
+    )
     (output,) = json.loads(response["Body"].read().decode("utf8"))["outputs"]
     assert output["shape"] == [1, 1001]
     assert int(np.argmax(output["data"])) == BLUE_ROW_3_COLUMN_8
@@ -140,7 +164,9 @@ def test_two_sentences_as_bytes_in_one_binary_request(
     text_inputs = ["Sentence 1", "Sentence 2"]
     inputs = [http_client.InferInput("INPUT0", [len(text_inputs), 1], "BYTES")]
     inputs[0].set_data_from_numpy(np.array([[text] for text in text_inputs], dtype=np.object_))
-    body, header_length = http_client.InferenceServerClient.generate_request_body(inputs, outputs=[])
+    body, header_length = http_client.InferenceServerClient.generate_request_body(
+        inputs, outputs=[]
+    )
     runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     mime = "application/vnd.sagemaker-triton.binary+json;json-header-size="
     response = runtime.invoke_endpoint(
@@ -198,7 +224,11 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     engine.write_bytes(plan("10.4.0.26"))
     with tarfile.open(environment, "w:gz") as archive:
         site_packages = "lib/python3.10/site-packages"
-        for name in ("bin/activate", "lib/python3.10/os.py", f"{site_packages}/tokenizers/__init__.py"):
+        for name in (
+            "bin/activate",
+            "lib/python3.10/os.py",
+            f"{site_packages}/tokenizers/__init__.py",
+        ):
             archive.addfile(tarfile.TarInfo(name), io.BytesIO())
     options = ["--plan", engine] if encoder == "tensorrt" else []
     folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
@@ -229,7 +259,9 @@ def test_text_that_is_not_utf8_is_the_callers_error(client: TritonClient) -> Non
     assert refused.value.status == 400
 
 
-def test_both_ensembles_are_loaded_unloaded_and_reloaded(local: LocalEndpoint, client: TritonClient) -> None:
+def test_both_ensembles_are_loaded_unloaded_and_reloaded(
+    local: LocalEndpoint, client: TritonClient
+) -> None:
     """If memory has room for one ensemble, calling the other replaces it; results stay the same."""
     before = embed(client, "first")
     assert eventually(lambda: loaded_steps(local) == SENTENCE_STEPS)

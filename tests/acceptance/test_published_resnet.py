@@ -51,12 +51,18 @@ def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) 
     for target, dtype in ((PYTORCH, np.float32), (TENSORRT, np.float16)):
         rounded = {name: value.astype(dtype).astype(np.float32) for name, value in weights.items()}
         expected = network["log_probabilities"](rounded, batch)[:, 1:]
-        client = TritonClient.for_endpoint(ENDPOINT, endpoint_url=endpoint.endpoint_url, target_model=target)
+        client = TritonClient.for_endpoint(
+            ENDPOINT, endpoint_url=endpoint.endpoint_url, target_model=target
+        )
         name, output = ("INPUT__0", "OUTPUT__0") if target == PYTORCH else ("input", "output")
-        np.testing.assert_allclose(client.infer({name: batch})[output], expected, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            client.infer({name: batch})[output], expected, rtol=1e-4, atol=1e-4
+        )
 
 
-def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoint, pixels: Any) -> None:
+def test_unknown_target_model_and_wrong_shape_are_refused(
+    endpoint: LocalEndpoint, pixels: Any
+) -> None:
     """An unknown model is a ValidationError, and an invalid input is a ModelError."""
     runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
     tensor = {"name": "INPUT__0", "shape": [1, 3, 2, 2], "datatype": "FP32", "data": [0.0] * 12}

@@ -61,7 +61,11 @@ def client(built: BuiltExample, local: LocalEndpoint) -> TritonClient:
 
 def sentences(count: int, length: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Return token ids that are neither padding nor the end."""
-    return np.random.RandomState(count * 100 + length).randint(2, 256, (count, length)).astype(np.int32)
+    return (
+        np.random.RandomState(count * 100 + length)
+        .randint(2, 256, (count, length))
+        .astype(np.int32)
+    )
 
 
 def padded(tokens: list[list[int]]) -> list[list[int]]:
@@ -71,7 +75,9 @@ def padded(tokens: list[list[int]]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("name", VERSIONS)
-def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: Path, name: str) -> None:
+def test_tokens_equal_an_independent_forward_pass(
+    client: TritonClient, models: Path, name: str
+) -> None:
     """A padded batch gives the tokens of the reference, which decodes each sentence alone without a cache."""
     reference = T5Reference(models / name / "1")
     ids, mask = sentences(6, 40), np.ones((6, 40), dtype=np.int32)
@@ -106,24 +112,37 @@ def test_articles_invocation(local: LocalEndpoint, built: BuiltExample) -> None:
     )
     body = json.loads(response["Body"].read().decode("utf8"))
     output_ids = np.array(body["outputs"][0]["data"]).reshape(1, -1)
-    expected = T5Reference(built.models / "t5_gated" / "1").generate(ids[0].tolist(), MAX_NEW_TOKENS)
+    expected = T5Reference(built.models / "t5_gated" / "1").generate(
+        ids[0].tolist(), MAX_NEW_TOKENS
+    )
     assert output_ids.tolist() == [expected]
 
 
 def test_the_examples_own_invocation(local: LocalEndpoint, built: BuiltExample) -> None:
     """invoke.py translates sentences; with ``--tokens`` it prints those of the reference."""
     reference = T5Reference(built.models / "t5_relu" / "1")
-    options = ["--model", "t5_relu", "--endpoint-url", local.endpoint_url, "--assembly", built.assembly]
+    options = [
+        "--model",
+        "t5_relu",
+        "--endpoint-url",
+        local.endpoint_url,
+        "--assembly",
+        built.assembly,
+    ]
     file = built.models.parent / "tokenizer.json"
     words = ["the house", "is", *options, "--tokenizer", file]
     printed = run_script(EXAMPLE, "invoke.py", *words, "--tokens").splitlines()
     tokenizer = Tokenizer.from_file(str(file))
-    expected = [reference.generate(tokenizer.encode(sentence).ids, MAX_NEW_TOKENS) for sentence in words[:2]]
+    expected = [
+        reference.generate(tokenizer.encode(sentence).ids, MAX_NEW_TOKENS) for sentence in words[:2]
+    ]
     assert [[int(token) for token in line.split()] for line in printed] == padded(expected)
     assert run_script(EXAMPLE, "invoke.py", *words).splitlines() == tokenizer.decode_batch(expected)
 
 
-def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: TritonClient) -> None:
+def test_the_single_model_endpoint_answers_alike(
+    local: LocalEndpoint, client: TritonClient
+) -> None:
     """A model gives the same tokens on the single-model and on the multi-model endpoint."""
     inputs = {"input_ids": sentences(3, 8), "attention_mask": np.ones((3, 8), dtype=np.int32)}
     single = TritonClient.for_endpoint(SINGLE_MODEL, endpoint_url=local.endpoint_url)
@@ -149,7 +168,9 @@ def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) 
         "input_ids": np.array([[5, 256]], dtype=np.int32),
         "attention_mask": np.ones((1, 2), dtype=np.int32),
     }
-    with pytest.raises(InvocationError, match="every token must be from 0 to 255, got 5 to 256") as refused:
+    with pytest.raises(
+        InvocationError, match="every token must be from 0 to 255, got 5 to 256"
+    ) as refused:
         client.infer(inputs, TargetModel="t5_relu")
     assert refused.value.status == 400
 
@@ -229,7 +250,9 @@ def build_pytorch(directory: Path, models: Path, python: str) -> Path:
     """Build the repository for PyTorch, with the checkpoint's files and an environment of this Python."""
     checkpoint = directory / "checkpoint"
     checkpoint.mkdir(parents=True)
-    (checkpoint / "config.json").write_bytes((models / "t5_relu" / "1" / "config.json").read_bytes())
+    (checkpoint / "config.json").write_bytes(
+        (models / "t5_relu" / "1" / "config.json").read_bytes()
+    )
     (checkpoint / "model.safetensors").write_bytes(b"")
     environment = write_environment(directory / "packed.tar.gz", python)
     options = ["--framework", "pytorch", "--checkpoint", checkpoint, "--environment", environment]

@@ -71,9 +71,19 @@ def test_client(triton_client):
 def run_pytest(folder: Path, test: str, *options: str) -> str:
     """Run a test file with the plugin in a folder, and return what pytest prints."""
     (folder / "test_shop.py").write_text(test)
-    command = [sys.executable, "-m", "pytest", "-rs", "-p", "constructs_triton.testing.plugin", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-rs",
+        "-p",
+        "constructs_triton.testing.plugin",
+        *options,
+    ]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
     return done.stdout + done.stderr
 
 
@@ -99,7 +109,9 @@ def test_fixtures_run_and_call_the_endpoint(tmp_path: Path) -> None:
 
 
 @needs_server
-def test_same_tests_pass_for_a_deployed_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_tests_pass_for_a_deployed_endpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a test accepts, the endpoint of --triton-deployed accepts, here one behind AWS's address."""
     write_assembly(tmp_path)
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out", endpoint="many") as deployed:
@@ -119,4 +131,6 @@ def test_tests_are_skipped_where_the_server_cannot_run(tmp_path: Path) -> None:
 
 def test_deployed_endpoint_is_called_instead(tmp_path: Path) -> None:
     """With --triton-deployed, the client calls AWS and no endpoint runs."""
-    assert "1 passed" in run_pytest(tmp_path, DEPLOYED, "--triton-deployed=live", "--triton-region=eu-west-1")
+    assert "1 passed" in run_pytest(
+        tmp_path, DEPLOYED, "--triton-deployed=live", "--triton-region=eu-west-1"
+    )

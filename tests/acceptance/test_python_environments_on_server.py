@@ -96,7 +96,12 @@ def local(requirements: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     )
     repository = TritonModelRepository(stack, "Models", source=source)
     TritonEnsembleEndpoint(
-        stack, "One", model_repository=repository, ensemble="both", instance_type=MACHINE, endpoint_name="one"
+        stack,
+        "One",
+        model_repository=repository,
+        ensemble="both",
+        instance_type=MACHINE,
+        endpoint_name="one",
     )
     TritonMultiModelEndpoint(
         stack, "Many", model_repository=repository, instance_type=MACHINE, endpoint_name="many"
@@ -140,7 +145,9 @@ def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.Mon
         'value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar" } }\n',
     )
     (tmp_path / "requirements.txt").write_text(REQUIREMENTS)
-    target = EnvironmentTarget(_SYSTEM_PYTHON, "x86_64-manylinux_2_35", "numpy<2", must_keep_numpy=True)
+    target = EnvironmentTarget(
+        _SYSTEM_PYTHON, "x86_64-manylinux_2_35", "numpy<2", must_keep_numpy=True
+    )
     try:
         built = build(read_requirements(tmp_path / "requirements.txt"), target)
     except InvalidValueError as error:
@@ -149,7 +156,9 @@ def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.Mon
     set_up_podman(tmp_path, monkeypatch)
     build_image("podman", IMAGE, tmp_path, python_of_system=_SYSTEM_PYTHON)
     try:
-        with LocalEndpoint.from_repository(models, engine="podman", images={"models": IMAGE}) as running:
+        with LocalEndpoint.from_repository(
+            models, engine="podman", images={"models": IMAGE}
+        ) as running:
             assert Caller(running.endpoint_url).add("models", 5.0) == 5 + ADDED
     finally:
         podman("rmi", "--force", IMAGE)

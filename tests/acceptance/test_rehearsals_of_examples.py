@@ -43,7 +43,9 @@ WITH_COMPONENTS = "InstanceType cannot change while inference components use the
 REFUSED_TYPES = {
     **dict.fromkeys(("demo", "ab_test", "async_inference", "async_pools", "ensemble"), SCALED),
     "multi_model": SCALED,
-    **dict.fromkeys(("bert_benchmark", "generate_vllm", "instance_pools", "resnet_autoscaling"), SCALED),
+    **dict.fromkeys(
+        ("bert_benchmark", "generate_vllm", "instance_pools", "resnet_autoscaling"), SCALED
+    ),
     "inference_components": WITH_COMPONENTS,
 }
 LARGER = {
@@ -84,7 +86,9 @@ def higher_maximum(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted({*APPS, *RELEASE["apps"]}))
-def test_every_change_since_the_last_release_is_explained(name: str, versions: tuple[Path, Path]) -> None:
+def test_every_change_since_the_last_release_is_explained(
+    name: str, versions: tuple[Path, Path]
+) -> None:
     """No logical ID, endpoint, configuration, component, model or upload changes unless a line says so.
 
     If this fails, add the line that the error shows to CHANGELOG.md, with the reason. If it only comes from
@@ -134,7 +138,9 @@ def test_edited_template_is_that_of_the_edited_app(
         assert expect_changes_of_cdk_diff(found, old, Assembly(target)) != set()
 
 
-def test_other_image_changes_what_cdk_diff_prints(versions: tuple[Path, Path], other_images: Path) -> None:
+def test_other_image_changes_what_cdk_diff_prints(
+    versions: tuple[Path, Path], other_images: Path
+) -> None:
     """Of app.py, ``cdk diff`` prints the resources that the rehearsal changes."""
     old, new = (Assembly(each / "demo") for each in (versions[0], other_images))
     assert expect_changes_of_cdk_diff(rehearsed(old, new), old, new) != set()
@@ -164,13 +170,17 @@ def test_harmless_edits_and_other_image_are_clean(
 
 
 def _templates(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.template.json")}
+    return {
+        str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.template.json")
+    }
 
 
 def _problems(old: Path, new: Path) -> list[str]:
     """The problems of a calm rehearsal of an app and its stages."""
     pairs = stage_pairs(Assembly(old), Assembly(new))
-    return [str(problem) for before, after in pairs for problem in rehearsed(before, after).problems]
+    return [
+        str(problem) for before, after in pairs for problem in rehearsed(before, after).problems
+    ]
 
 
 def edit_bodies(folder: Path, edit: Edit) -> bool:
@@ -238,7 +248,8 @@ def expect_changes_of_cdk_diff(found: Rehearsal, old: Assembly, new: Assembly) -
         unprinted = {
             logical_id
             for logical_id, action in actions.items()
-            if action == "update" and before.resources.get(logical_id) == after.resources[logical_id]
+            if action == "update"
+            and before.resources.get(logical_id) == after.resources[logical_id]
         }
         assert all(after.resources[each].references & actions.keys() for each in unprinted)
         assert printed == actions.keys() - unprinted
@@ -253,7 +264,9 @@ def printed_changes(old: Assembly, new: Assembly, name: str) -> set[str]:
     places = ("--app", new.directory, "--template", template)
     command: list[str | Path] = [CDK, "diff", selected, "--exclusively", *places]
     quiet = {"CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1", "CDK_DISABLE_CLI_TELEMETRY": "1"}
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **quiet})
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **quiet}
+    )
     assert run.returncode == 0, run.stderr
     known = old.template(name).resources.keys() | new.template(name).resources.keys()
     return {

@@ -22,7 +22,9 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_workflow_passes_on_unchanged_stages(synthesized: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workflow_passes_on_unchanged_stages(
+    synthesized: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command of the workflow that ``project new`` writes finds nothing to change in both accounts."""
     assert main(["rehearse", str(synthesized), str(synthesized)]) == 0
     text = capsys.readouterr().out
@@ -36,7 +38,9 @@ def test_edit_of_one_stage_is_reported_for_its_account(synthesized: Path, tmp_pa
     """Another name in production is a problem of callers there, and no step concerns staging."""
     edited = shutil.copytree(synthesized, tmp_path / "cdk.out")
     (template,) = (edited / "assembly-Pipeline-Production").glob("*.template.json")
-    template.write_text(template.read_text().replace('"EndpointName": "digits"', '"EndpointName": "numbers"'))
+    template.write_text(
+        template.read_text().replace('"EndpointName": "digits"', '"EndpointName": "numbers"')
+    )
     found = rehearse(synthesized, edited, failures="none", orders=1)
     assert {each.stack for each in found.steps} == {"Production-Digits"}
     assert [(each.code, each.path) for each in found.problems] == [

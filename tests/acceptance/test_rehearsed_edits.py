@@ -16,7 +16,10 @@ BUDGET_MINUTES = 2
 
 ONE, SCALED, NAMED = Version(), Version(scaled_to=4), Version(options={"endpoint_name": "e"})
 FILES = Version(options={"compression_type": CompressionType.NONE})
-MANY, COMPONENT = Version("many", models={"removal_policy": RemovalPolicy.DESTROY}), Version("component")
+MANY, COMPONENT = (
+    Version("many", models={"removal_policy": RemovalPolicy.DESTROY}),
+    Version("component"),
+)
 LARGER = {"instance_type": InstanceType.of("ml.c6i.2xlarge")}
 GUARDED = replace(SCALED, options={"scaling_guard": True})
 TWO = Version(variants=("a", "b"))
@@ -24,7 +27,12 @@ SHARED = replace(FILES, is_shared=True)
 
 NEW_CONFIG = ["replace EndpointConfig", "update Endpoint"]
 NEW_MODEL = ["replace ManagedPolicy", "replace Model", *NEW_CONFIG]
-NEW_PREFIX = ["replace ManagedPolicy", "replace ManagedPolicy", "update TritonModelSync", *NEW_MODEL[1:]]
+NEW_PREFIX = [
+    "replace ManagedPolicy",
+    "replace ManagedPolicy",
+    "update TritonModelSync",
+    *NEW_MODEL[1:],
+]
 FUNCTION = ["LogGroup", "Role", "Policy", "Policy", "Function"]
 
 
@@ -46,7 +54,10 @@ class Edit:
 EDITS = {
     "image": Edit(ONE, Version(image="25.09"), NEW_MODEL),
     "instance type, scaled": Edit(
-        SCALED, replace(SCALED, options=LARGER), ["replace EndpointConfig"], ("rehearse-update-fails",)
+        SCALED,
+        replace(SCALED, options=LARGER),
+        ["replace EndpointConfig"],
+        ("rehearse-update-fails",),
     ),
     "instance type, guarded": Edit(
         GUARDED,
@@ -64,7 +75,12 @@ EDITS = {
     "content, files": Edit(
         FILES,
         replace(FILES, label=2),
-        ["replace ManagedPolicy", "replace ManagedPolicy", "update TritonModelFiles", *NEW_MODEL[1:]],
+        [
+            "replace ManagedPolicy",
+            "replace ManagedPolicy",
+            "update TritonModelFiles",
+            *NEW_MODEL[1:],
+        ],
     ),
     "content, multi-model": Edit(
         MANY, replace(MANY, label=2), ["replace ManagedPolicy", "update TritonModelSync"]
@@ -80,16 +96,26 @@ EDITS = {
         ("rehearse-update-fails",),
     ),
     "scaling max": Edit(SCALED, replace(SCALED, scaled_to=8), ["update ScalableTarget"]),
-    "component memory": Edit(COMPONENT, replace(COMPONENT, memory=3), ["update InferenceComponent"]),
-    "endpoint_name": Edit(
-        NAMED, Version(options={"endpoint_name": "f"}), ["replace Endpoint"], ("rehearse-endpoint-replaced",)
+    "component memory": Edit(
+        COMPONENT, replace(COMPONENT, memory=3), ["update InferenceComponent"]
     ),
-    "volume key": Edit(ONE, Version(options={"encryption_key": "K"}), ["replace ManagedPolicy", *NEW_CONFIG]),
+    "endpoint_name": Edit(
+        NAMED,
+        Version(options={"endpoint_name": "f"}),
+        ["replace Endpoint"],
+        ("rehearse-endpoint-replaced",),
+    ),
+    "volume key": Edit(
+        ONE, Version(options={"encryption_key": "K"}), ["replace ManagedPolicy", *NEW_CONFIG]
+    ),
     "VPC": Edit(ONE, Version(options={"vpc": "vpc"}), ["create SecurityGroup", *NEW_MODEL]),
     "construct renamed": Edit(
         ONE,
         Version(name="F"),
-        [f"create {each}" for each in ("Role", "ManagedPolicy", "Model", "EndpointConfig", "Endpoint")],
+        [
+            f"create {each}"
+            for each in ("Role", "ManagedPolicy", "Model", "EndpointConfig", "Endpoint")
+        ],
         ("rehearse-endpoint-replaced",),
     ),
     "construct with endpoint_name renamed": Edit(
@@ -98,7 +124,9 @@ EDITS = {
         [f"create {each}" for each in ("Role", "ManagedPolicy", "Model", "EndpointConfig")],
         ("rehearse-name-collision",),
     ),
-    "one of two endpoints removed": Edit(Version(has_second=True), ONE, [], ("rehearse-serving-stops",)),
+    "one of two endpoints removed": Edit(
+        Version(has_second=True), ONE, [], ("rehearse-serving-stops",)
+    ),
     "archive to files": Edit(
         ONE,
         FILES,
@@ -109,13 +137,22 @@ EDITS = {
         ],
     ),
     "prefix": Edit(MANY, replace(MANY, models={**MANY.models, "prefix": "other/"}), NEW_PREFIX),
-    "bucket": Edit(MANY, replace(MANY, models={"bucket": "bucket"}), NEW_PREFIX, ("rehearse-data-replaced",)),
+    "bucket": Edit(
+        MANY, replace(MANY, models={"bucket": "bucket"}), NEW_PREFIX, ("rehearse-data-replaced",)
+    ),
     "repository KMS key": Edit(
         MANY,
         replace(MANY, models={**MANY.models, "encryption_key": "K"}),
-        ["update Bucket", "replace ManagedPolicy", "replace ManagedPolicy", "update TritonModelSync"],
+        [
+            "update Bucket",
+            "replace ManagedPolicy",
+            "replace ManagedPolicy",
+            "update TritonModelSync",
+        ],
     ),
-    "scaling removed": Edit(SCALED, ONE, ["update Endpoint"], ("rehearse-fleet-shrinks",), orders=2),
+    "scaling removed": Edit(
+        SCALED, ONE, ["update Endpoint"], ("rehearse-fleet-shrinks",), orders=2
+    ),
     "scaling removed, counts retained": Edit(SCALED, Version(keeps_counts=True), []),
     "guard on a scaled endpoint": Edit(
         SCALED,
@@ -143,7 +180,11 @@ def test_edit_replaces_and_updates(name: str, tmp_path: Path) -> None:
         (tmp_path / version).mkdir()
         versions.append(synthesize(tmp_path / version, getattr(edit, version)))
     found = rehearse(*versions, failures="none", orders=edit.orders)
-    steps = [f"{each.action} {each.type.rpartition('::')[2]}" for each in found.steps if not each.is_cleanup]
+    steps = [
+        f"{each.action} {each.type.rpartition('::')[2]}"
+        for each in found.steps
+        if not each.is_cleanup
+    ]
     assert sorted(steps) == sorted(edit.steps)
     assert [each.code for each in found.problems] == list(edit.problems)
     assert [each.type.rpartition("::")[2] for each in found.leftovers] == list(edit.left)

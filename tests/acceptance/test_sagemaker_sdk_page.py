@@ -21,12 +21,16 @@ from triton_model_check.model_files import describe
 
 BUDGET_MINUTES = 3
 GUIDES = Path(__file__).parents[2] / "docs" / "guides" / "works_with"
-PROGRAMS = {f"{name}.py": (GUIDES / f"sagemaker_{name}.py").read_text() for name in ("build", "predict")}
+PROGRAMS = {
+    f"{name}.py": (GUIDES / f"sagemaker_{name}.py").read_text() for name in ("build", "predict")
+}
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return environment("sagemaker_core", ["sagemaker-core>=2.27,<3"], tmp_path_factory.mktemp("sdk"))
+    return environment(
+        "sagemaker_core", ["sagemaker-core>=2.27,<3"], tmp_path_factory.mktemp("sdk")
+    )
 
 
 @pytest.fixture
@@ -57,7 +61,9 @@ def test_sdk_runs_the_job_of_a_dry_run(
 ) -> None:
     """The SDK's shapes accept the request that is printed, and the program of the page downloads the plan."""
     write_onnx(tmp_path / "bert.onnx")
-    words = f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --role {ROLE} --bucket plans --dry-run"
+    words = (
+        f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --role {ROLE} --bucket plans --dry-run"
+    )
     assert main(["compile", "bert.onnx", *words.split(), "--json"]) == 0
     (tmp_path / "job.json").write_text(capsys.readouterr().out)
     printed = run_program(python, "build.py", tmp_path)
@@ -99,7 +105,10 @@ for session in (None, "session/token+="):
 def test_bearer_token_is_that_of_the_sdk(python: Path) -> None:
     """Byte for byte, with and without a session token."""
     sources = [
-        str(PACKAGES[name].root.parent) for name in ("constructs_triton_client", "constructs_triton_core")
+        str(PACKAGES[name].root.parent)
+        for name in ("constructs_triton_client", "constructs_triton_core")
     ]
-    done = subprocess.run([str(python), "-c", TOKENS, *sources], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(python), "-c", TOKENS, *sources], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

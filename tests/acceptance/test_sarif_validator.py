@@ -30,9 +30,19 @@ def test_validator_accepts_findings_of_all_rules(tmp_path: Path) -> None:
         results.append(Result(repository.check(example.target, is_packed=False)))
     found, log = tmp_path / "found.sarif", tmp_path / "log.sarif"
     print_results(results, "sarif", str(found))
-    command = [str(VALIDATOR), "validate", str(found), "--rule-kind", "Sarif;Ghas", "--output", str(log)]
+    command = [
+        str(VALIDATOR),
+        "validate",
+        str(found),
+        "--rule-kind",
+        "Sarif;Ghas",
+        "--output",
+        str(log),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert log.exists(), done.stdout + done.stderr
     (run,) = json.loads(log.read_text(encoding="utf-8-sig"))["runs"]
     assert {each["ruleId"] for each in run["results"]} <= {NO_PAGE}, done.stdout
-    assert len(json.loads(found.read_text(encoding="utf-8"))["runs"][0]["results"]) > len(EXAMPLES) - 1
+    assert (
+        len(json.loads(found.read_text(encoding="utf-8"))["runs"][0]["results"]) > len(EXAMPLES) - 1
+    )

@@ -39,7 +39,9 @@ def test_answers_equal_those_of_the_framework(framework: str, tmp_path: Path) ->
     python = environment(framework, PACKAGES[framework], tmp_path)
     subprocess.run([python, WRITER, framework, tmp_path], check=True)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == MODELS[framework]
-    with LocalEndpoint.from_repository(tmp_path / "models", is_multi_model=True, python=python) as local:
+    with LocalEndpoint.from_repository(
+        tmp_path / "models", is_multi_model=True, python=python
+    ) as local:
         for model in MODELS[framework]:
             client = TritonClient.for_endpoint(
                 local.endpoint_names[0],

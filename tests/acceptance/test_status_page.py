@@ -40,7 +40,10 @@ def put_metrics(account: SimulatedAccount) -> None:
     """Write metrics of the last half hour, as SageMaker does."""
     cloudwatch = account.client("cloudwatch")
     now = datetime.now(UTC)
-    dimensions = [{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}]
+    dimensions = [
+        {"Name": "EndpointName", "Value": NAME},
+        {"Name": "VariantName", "Value": "AllTraffic"},
+    ]
     for minute in range(1, 30):
         at = now - timedelta(minutes=minute)
         # The simulated CloudWatch has no percentiles, so latencies are in the unit tests only.
@@ -57,7 +60,9 @@ def put_metrics(account: SimulatedAccount) -> None:
 def served_page(account: SimulatedAccount, *options: str) -> Iterator[str]:
     """Run the command and yield the address that it prints; Ctrl-C ends it."""
     command = [sys.executable, "-m", "constructs_triton.cli", "status", NAME, "--ui", *options]
-    with subprocess.Popen(command, env=account.environment(), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=account.environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()
@@ -85,7 +90,9 @@ def test_endpoint_in_aws_is_shown(aws: SimulatedAccount, tmp_path: Path) -> None
             expect(page.locator("#deployment-list")).to_contain_text("ALL_AT_ONCE")
             expect(page.locator("#charts tbody tr").first).to_be_visible()
             assert serious_findings(page) == []
-            page.screenshot(path=Path(PICTURES or tmp_path) / f"status_{scheme}_1440.png", full_page=True)
+            page.screenshot(
+                path=Path(PICTURES or tmp_path) / f"status_{scheme}_1440.png", full_page=True
+            )
         phone = opened_page(browser, address, problems, width=390, scheme="light")
         expect(phone.locator("#endpoints")).to_contain_text("ml.c6i.large")
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")

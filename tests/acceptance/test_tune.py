@@ -66,7 +66,9 @@ def test_search_finds_two_instances_after_an_interruption(
     assert others
     assert "count: 2" in (output / "m" / "config.pbtxt").read_text()
 
-    assert main(["plan", str(output / "benchmark.csv"), "--requests-per-second", "100", *PRICE]) == 0
+    assert (
+        main(["plan", str(output / "benchmark.csv"), "--requests-per-second", "100", *PRICE]) == 0
+    )
     plans = json.loads(capsys.readouterr().out)["plans"]
     present, tuned = (plan["initial_instance_count"] for plan in plans)
     assert tuned < present

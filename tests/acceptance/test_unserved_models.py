@@ -48,7 +48,9 @@ def _report(files: Files, folder: Path, target: Target | None) -> Report:
 
 def test_every_such_check_has_a_proof_or_a_reason() -> None:
     """Each example of such a check is in one of the three tables, so that no check can be forgotten."""
-    unserved = {code for code, rule in RULES.items() if rule.severity is Severity.ERROR and not rule.rejects}
+    unserved = {
+        code for code, rule in RULES.items() if rule.severity is Severity.ERROR and not rule.rejects
+    }
     tables = [*PROOFS, *PROVED_OTHERWISE, *NOT_PROVED]
     assert sorted(tables) == sorted(key for key in EXAMPLES if code_of(key) in unserved)
     assert len(NOT_PROVED) == 5
@@ -103,7 +105,10 @@ def test_the_server_loads_the_model_and_requests_fail(
     """The server loads both repositories of the example; it answers only with the fixed one."""
     status, model, requests = PROOFS[key]
     report = _report(runnable(EXAMPLES[key].failing), tmp_path, EXAMPLES[key].target)
-    assert (report.verdict, {each.code for each in report.errors}) == ("cannot-be-served", {code_of(key)})
+    assert (report.verdict, {each.code for each in report.errors}) == (
+        "cannot-be-served",
+        {code_of(key)},
+    )
     failing, fixed = (f"{model}{_NUMBERS[f'{which} {key}']}" for which in ("failing", "fixed"))
     assert (server.load(failing), server.load(fixed)) == (200, 200)
     assert {server.infer(failing, inputs)[0] for inputs in requests} == {status}
@@ -111,7 +116,9 @@ def test_the_server_loads_the_model_and_requests_fail(
 
 
 @pytest.mark.parametrize("name", sorted(_WARNED))
-def test_the_server_answers_what_is_only_a_warning(name: str, server: ServerOfModels, tmp_path: Path) -> None:
+def test_the_server_answers_what_is_only_a_warning(
+    name: str, server: ServerOfModels, tmp_path: Path
+) -> None:
     """Outputs and optional inputs that are declared twice, and types of outputs, do not stop requests."""
     model, files = _WARNED[name]
     report = _report(runnable(files), tmp_path, None)
@@ -121,13 +128,17 @@ def test_the_server_answers_what_is_only_a_warning(name: str, server: ServerOfMo
     assert (status, len(json.loads(text)["outputs"])) == (200, 1)
 
 
-def test_the_first_of_two_outputs_of_an_ensemble_counts(server: ServerOfModels, tmp_path: Path) -> None:
+def test_the_first_of_two_outputs_of_an_ensemble_counts(
+    server: ServerOfModels, tmp_path: Path
+) -> None:
     """Triton compares the first one with the step, and rejects the ensemble."""
     assert _report(runnable(_FIRST_WRONG), tmp_path, None).verdict is Verdict.REJECTED
     assert server.load(f"pipe{_NUMBERS['first wrong']}") == 400
 
 
-def test_the_server_answers_with_a_file_that_is_too_large_for_the_check(server: ServerOfModels) -> None:
+def test_the_server_answers_with_a_file_that_is_too_large_for_the_check(
+    server: ServerOfModels,
+) -> None:
     """``text-size`` is a limit of the check: it stops what was not checked, not what Triton refuses."""
     model = f"m{_NUMBERS['text-size']}"
     assert (server.load(model), server.infer(model, [tensor()])[0]) == (200, 200)
@@ -147,14 +158,18 @@ def test_the_front_end_refuses_decoupled_models(key: str, model: str, tmp_path: 
     assert [status for status, _ in ask(files, model, [[tensor()]], tmp_path)] == [501]
 
 
-@pytest.mark.parametrize("key", sorted(key for key, how in PROVED_OTHERWISE.items() if "start" in how))
+@pytest.mark.parametrize(
+    "key", sorted(key for key, how in PROVED_OTHERWISE.items() if "start" in how)
+)
 def test_the_container_does_not_start(key: str, tmp_path: Path) -> None:
     """A folder without models, or that is itself a model, leaves the container without a model."""
     with pytest.raises(LocalEndpointError, match=r"\[serve-(config-at-root|default-absent)\]"):
         ask(runnable(EXAMPLES[key].failing), "m", [[tensor()]], tmp_path)
 
 
-@pytest.mark.parametrize("key", sorted(key for key, how in PROVED_OTHERWISE.items() if "archive" in how))
+@pytest.mark.parametrize(
+    "key", sorted(key for key, how in PROVED_OTHERWISE.items() if "archive" in how)
+)
 def test_no_archive_can_contain_it(key: str, tmp_path: Path) -> None:
     """Packing refuses devices, so no endpoint gets the model."""
     repository = ModelRepository.from_directory(write(EXAMPLES[key].failing, tmp_path / "models"))
@@ -167,7 +182,9 @@ def test_a_called_model_that_does_not_exist(called: str, status: int, tmp_path: 
     """The caller loads without it, and answers only if it calls a model of the repository."""
     files = {**below("m", calling_model(called)), **_SCALE}
     report = _report(files, tmp_path / "models", Target(default_model="m"))
-    assert [each.code for each in report.errors] == (["python-called-model"] if status == 500 else [])
+    assert [each.code for each in report.errors] == (
+        ["python-called-model"] if status == 500 else []
+    )
     load = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=scale"}
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1], "data": [5]}]
     assert [each for each, _ in ask(files, "m", [inputs], tmp_path, load)] == [status]
@@ -176,9 +193,13 @@ def test_a_called_model_that_does_not_exist(called: str, status: int, tmp_path: 
 @pytest.mark.parametrize(("weights", "status"), [(POINTER, 500), ("2", 200)])
 def test_weights_that_are_a_git_lfs_pointer(weights: str, status: int, tmp_path: Path) -> None:
     """The model loads with the pointer, and every request fails."""
-    files = below("m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": READER, "1/weights.json": weights})
+    files = below(
+        "m", {"config.pbtxt": PYTHON_CONFIG, "1/model.py": READER, "1/weights.json": weights}
+    )
     report = _report(files, tmp_path / "models", Target(default_model="m"))
-    assert [each.code for each in report.errors] == (["file-git-lfs-pointer"] if status == 500 else [])
+    assert [each.code for each in report.errors] == (
+        ["file-git-lfs-pointer"] if status == 500 else []
+    )
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1], "data": [5]}]
     assert [each for each, _ in ask(files, "m", [inputs], tmp_path)] == [status]
 

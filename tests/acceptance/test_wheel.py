@@ -55,7 +55,9 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         if (name, version) not in environments:
             folder = tmp_path_factory.mktemp("environment")
             requirement = f"{name}=={MEMBERS[name].version}"
-            environments[name, version] = install(interpreter, folder, requirement, dist=distributions)
+            environments[name, version] = install(
+                interpreter, folder, requirement, dist=distributions
+            )
         return environments[name, version]
 
     return installed
@@ -78,7 +80,9 @@ def with_pip(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> E
     """An environment with the constructs, and pip to install what a new project requires."""
     member = MEMBERS["constructs-triton"]
     requirements = (f"{member.name}=={member.version}", "pip")
-    return install(sys.executable, tmp_path_factory.mktemp("pip"), *requirements, dist=distributions)
+    return install(
+        sys.executable, tmp_path_factory.mktemp("pip"), *requirements, dist=distributions
+    )
 
 
 def _listed(folder: Path) -> set[str]:
@@ -124,7 +128,12 @@ def test_source_distribution_contains_the_package_and_its_documents(
     expected = {Path(name).relative_to(member.folder).as_posix() for name in _sources(member)}
     if member.folder == ".":
         expected |= _listed(MODELS) | {"CHANGELOG.md"}
-    assert packed - {".gitignore"} == expected | {"LICENSE", "README.md", "pyproject.toml", "PKG-INFO"}
+    assert packed - {".gitignore"} == expected | {
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "PKG-INFO",
+    }
 
 
 def test_metadata_is_complete(distributions: Path) -> None:
@@ -171,7 +180,9 @@ def test_package_alone_has_its_smallest_use(installed: Install, name: str, versi
     ("transport", "extra"),
     [("SageMakerTransport('digits')", "aws"), ("HttpTransport('http://[::1]:9')", "http")],
 )
-def test_missing_extra_of_the_client_is_named(client: Environment, transport: str, extra: str) -> None:
+def test_missing_extra_of_the_client_is_named(
+    client: Environment, transport: str, extra: str
+) -> None:
     """Without the extra, a call says how to install it."""
     code = (
         "import numpy\n"
@@ -186,7 +197,9 @@ def test_missing_extra_of_the_client_is_named(client: Environment, transport: st
 def test_command_line_lists_the_commands(constructs: Environment) -> None:
     """``--help`` lists the commands, also those that need an extra."""
     printed = constructs.run("constructs-triton", "--help")
-    assert {"check", "local", "rehearse"} <= set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))
+    assert {"check", "local", "rehearse"} <= set(
+        re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE)
+    )
 
 
 def test_missing_extra_is_named(constructs: Environment) -> None:
@@ -257,11 +270,15 @@ def test_other_version_of_core_is_one_error(all_installed: Environment, other: P
 
 
 @pytest.mark.parametrize("name", ["triton-model-check", "constructs-triton-client", "cdk-rehearse"])
-def test_other_version_of_a_package_is_one_error(name: str, all_installed: Environment, other: Path) -> None:
+def test_other_version_of_a_package_is_one_error(
+    name: str, all_installed: Environment, other: Path
+) -> None:
     """A package that an extra installed before is reported when it is used, also by a command."""
     add(all_installed, other, "--no-deps", f"{name}=={OTHER_VERSION}")
     member, core = MEMBERS[name], MEMBERS["constructs-triton-core"].version
-    printed = all_installed.run("python", "-c", f"import constructs_triton, {member.module}", exit_code=1)
+    printed = all_installed.run(
+        "python", "-c", f"import constructs_triton, {member.module}", exit_code=1
+    )
     _sentence(printed, member, OTHER_VERSION, core)
     words = {
         "triton-model-check": ("check", MODELS),

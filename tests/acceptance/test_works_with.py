@@ -42,7 +42,14 @@ LANGUAGE_MODEL_PACKAGES = [
     "llama-index-core==0.14.25",
     "llama-index-embeddings-sagemaker-endpoint==0.6.0",
 ]
-MLFLOW_PACKAGES = ["mlflow-skinny==3.17.2", "alembic", "sqlalchemy", "onnx", "onnxruntime", "pandas"]
+MLFLOW_PACKAGES = [
+    "mlflow-skinny==3.17.2",
+    "alembic",
+    "sqlalchemy",
+    "onnx",
+    "onnxruntime",
+    "pandas",
+]
 AIRFLOW_PACKAGES = ["apache-airflow==3.3.2", "apache-airflow-providers-amazon==9.39.0"]
 JAVASCRIPT_PACKAGE = "@aws-sdk/client-sagemaker-runtime@3.1164.0"
 QUESTION = "How do I reset my password?"
@@ -67,7 +74,9 @@ def run(command: list[object], folder: Path, url: str = "", **variables: str) ->
         "NODE_NO_WARNINGS": "1",
     }
     words, environment = [str(word) for word in command], {**given, **page, **variables}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -79,14 +88,19 @@ def write_exported(folder: Path) -> None:
     shutil.copy(WEIGHTS / "tokenizer.json", folder)
     model = onnx.load(str(folder / "model.onnx"))
     names = [each.name for each in model.graph.input]
-    cast = [helper.make_node("Cast", [name], [f"{name}_32"], to=TensorProto.INT32) for name in names]
+    cast = [
+        helper.make_node("Cast", [name], [f"{name}_32"], to=TensorProto.INT32) for name in names
+    ]
     for node in model.graph.node:
         node.input[:] = [f"{name}_32" if name in names else name for name in node.input]
-        node.output[:] = [name.replace("token_embeddings", "last_hidden_state") for name in node.output]
+        node.output[:] = [
+            name.replace("token_embeddings", "last_hidden_state") for name in node.output
+        ]
     nodes = [*cast, *model.graph.node]
     axes = ["batch_size", "sequence_length"]
     inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, axes) for name in [*names, "token_type_ids"]
+        helper.make_tensor_value_info(name, TensorProto.INT64, axes)
+        for name in [*names, "token_type_ids"]
     ]
     output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [*axes, 384])
     graph = helper.make_graph(nodes, "exported", inputs, [output], model.graph.initializer)
@@ -111,7 +125,9 @@ def template(folder: Path) -> Mapping[str, Any]:
     synthesize_app(folder / "app.py", folder / "only.out", is_validated=False)
     shutil.copytree(GUIDES / "works_with", folder, dirs_exist_ok=True)
     synthesize_app(folder / "app.py", folder / "cdk.out", is_validated=False)
-    template: Mapping[str, Any] = json.loads((folder / "cdk.out" / "Search.template.json").read_text())
+    template: Mapping[str, Any] = json.loads(
+        (folder / "cdk.out" / "Search.template.json").read_text()
+    )
     return template
 
 
@@ -135,7 +151,9 @@ def story(folder: Path) -> Iterator[str]:
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with the packages of language models."""
     packages = [*LANGUAGE_MODEL_PACKAGES, *CLIENT]
-    return environment("language_models", packages, tmp_path_factory.mktemp("packages"), with_uv=True)
+    return environment(
+        "language_models", packages, tmp_path_factory.mktemp("packages"), with_uv=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +171,9 @@ def test_embeddings_of_an_exported_model(search: LocalEndpoint, folder: Path) ->
     client = TritonClient.for_endpoint("embeddings", endpoint_url=search.endpoint_url)
     found = client.infer({"text": np.array(texts, object)[:, None]})["embedding"]
     reference = SentenceReference(WEIGHTS)
-    np.testing.assert_allclose(found, np.stack([reference.embed(text) for text in texts]), atol=1e-4)
+    np.testing.assert_allclose(
+        found, np.stack([reference.embed(text) for text in texts]), atol=1e-4
+    )
     printed = run([sys.executable, "ask.py", *texts[:2]], folder, search.endpoint_url)
     assert printed.splitlines() == NEAREST_FIRST[:1]
 
@@ -211,10 +231,14 @@ def execute(machine: str, given: object) -> dict[str, Any]:
     role = "arn:aws:iam::123456789012:role/machine"
     with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
         machines = boto3.client("stepfunctions")
-        arn = machines.create_state_machine(name="m", definition=machine, roleArn=role)["stateMachineArn"]
+        arn = machines.create_state_machine(name="m", definition=machine, roleArn=role)[
+            "stateMachineArn"
+        ]
         started = machines.start_execution(stateMachineArn=arn, input=json.dumps(given))
         while True:
-            found: dict[str, Any] = machines.describe_execution(executionArn=started["executionArn"])
+            found: dict[str, Any] = machines.describe_execution(
+                executionArn=started["executionArn"]
+            )
             if found["status"] != "RUNNING":
                 return found
             time.sleep(0.1)
@@ -235,7 +259,9 @@ def test_state_machines_are_valid_and_may_do_no_more_than_call(template: Mapping
     """cfn-lint accepts template and definitions; each role may call its own endpoint and use its files."""
     assert lint(template) == []
     actions = {
-        key[:6]: [statement["Action"] for statement in each["Properties"]["PolicyDocument"]["Statement"]]
+        key[:6]: [
+            statement["Action"] for statement in each["Properties"]["PolicyDocument"]["Statement"]
+        ]
         for key, each in template["Resources"].items()
         if each["Type"] == "AWS::IAM::Policy" and key.startswith(("Answer", "Wait"))
     }
@@ -268,7 +294,9 @@ def test_registered_model_of_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run([python, "-c", REGISTER, file], tmp_path)
     for name in ("download.py", "deploy.sh"):
         shutil.copy(GUIDES / "works_with" / name, tmp_path)
-    both = os.pathsep.join(map(str, (python.parent, Path(sys.executable).parent, os.environ["PATH"])))
+    both = os.pathsep.join(
+        map(str, (python.parent, Path(sys.executable).parent, os.environ["PATH"]))
+    )
     assert "0 errors, 0 warnings" in run(["bash", "-e", "deploy.sh"], tmp_path, PATH=both)
     with LocalEndpoint.from_repository(tmp_path / "models", endpoint="scorer") as local:
         client = TritonClient.for_endpoint("scorer", endpoint_url=local.endpoint_url)
@@ -284,7 +312,9 @@ print(json.dumps(DagBag("dag.py").dags["pictures"].task_dict["transform"].config
 """
 
 
-def test_airflow(search: LocalEndpoint, folder: Path, template: Mapping[str, Any], tmp_path: Path) -> None:
+def test_airflow(
+    search: LocalEndpoint, folder: Path, template: Mapping[str, Any], tmp_path: Path
+) -> None:
     """A run of the DAG queues a request and waits for its response; the job of the other is valid."""
     python = environment("airflow", AIRFLOW_PACKAGES, tmp_path, with_uv=True)
     variables = {
@@ -293,16 +323,27 @@ def test_airflow(search: LocalEndpoint, folder: Path, template: Mapping[str, Any
         "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
         "AWS_ENDPOINT_URL_S3": search.endpoint_url,
     }
-    bucket = next(key for key, each in template["Resources"].items() if each["Type"] == "AWS::S3::Bucket")
+    bucket = next(
+        key for key, each in template["Resources"].items() if each["Type"] == "AWS::S3::Bucket"
+    )
     request = folder / "s3" / bucket / "async" / "input" / "1"
     request.parent.mkdir(parents=True)
     request.write_text(json.dumps({"inputs": [TENSOR]}))
     given = json.dumps({"request": f"s3://{bucket}/async/input/1"})
     airflow = python.with_name("airflow")
     run([airflow, "db", "migrate"], folder, **variables)
-    run([airflow, "dags", "test", "embed_later", "--conf", given], folder, search.endpoint_url, **variables)
+    run(
+        [airflow, "dags", "test", "embed_later", "--conf", given],
+        folder,
+        search.endpoint_url,
+        **variables,
+    )
     (response,) = (folder / "s3" / bucket / "async" / "output").iterdir()
     assert json.loads(response.read_text())["outputs"][0]["shape"] == [1, 384]
     job = json.loads(run([python, "-c", CONFIG_OF_JOB], folder, **variables).splitlines()[-1])
-    shape = boto3.client("sagemaker").meta.service_model.operation_model("CreateTransformJob").input_shape
+    shape = (
+        boto3.client("sagemaker")
+        .meta.service_model.operation_model("CreateTransformJob")
+        .input_shape
+    )
     assert ParamValidator().validate(job, shape).generate_report() == ""

@@ -51,12 +51,26 @@ class TritonPythonModel:
         outputs = [pb_utils.Tensor("Y", each * np.float32(factor)) for each in inputs]
         return [pb_utils.InferenceResponse([each]) for each in outputs]
 """
-_TYPES = ("BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "FP64")
+_TYPES = (
+    "BOOL",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "FP32",
+    "FP64",
+)
 
 
 def tensor(datatype: str = "FP32", name: str = "X") -> dict[str, Any]:
     """Four values in a batch of one."""
-    values = [True] * 4 if datatype == "BOOL" else list("abcd") if datatype == "BYTES" else [1, 2, 3, 4]
+    values = (
+        [True] * 4 if datatype == "BOOL" else list("abcd") if datatype == "BYTES" else [1, 2, 3, 4]
+    )
     return {"name": name, "datatype": datatype, "shape": [1, 4], "data": values}
 
 
@@ -110,7 +124,9 @@ NOT_PROVED = {
 def runnable(files: Files) -> dict[str, str]:
     """The files of an example with a model that answers."""
     kept = {f"{name}/.keep": "" for name, content in files.items() if content is None}
-    texts = {name: text.replace(CLASS, ECHO) for name, text in files.items() if isinstance(text, str)}
+    texts = {
+        name: text.replace(CLASS, ECHO) for name, text in files.items() if isinstance(text, str)
+    }
     return {**kept, **texts}
 
 
@@ -187,7 +203,9 @@ def ask(
 async def _answer(server: TritonServer, inputs: Inputs) -> tuple[int | None, str]:
     place, timeout = server.invocations, aiohttp.ClientTimeout(total=10)
     try:
-        async with place.session.post(place.url, json={"inputs": inputs}, timeout=timeout) as response:
+        async with place.session.post(
+            place.url, json={"inputs": inputs}, timeout=timeout
+        ) as response:
             return response.status, await response.text()
     except TimeoutError:
         return None, ""
@@ -232,7 +250,9 @@ _ARCHIVES = {
     "sagemaker-archive-order": Archive(
         {**below("ONE", twice("OTHER", _SPACE)), **below("OTHER", adding_model(1))}, 7
     ),
-    "sagemaker-archive-order: nested ensembles": Archive({**below("ONE", twice("OTHER")), **_OTHERS}, 9),
+    "sagemaker-archive-order: nested ensembles": Archive(
+        {**below("ONE", twice("OTHER")), **_OTHERS}, 9
+    ),
     "sagemaker-archive-order: another ensemble": Archive(
         {**below("ONE", twice("OTHER", _SPACE)), **_OTHERS}, 9
     ),
@@ -257,7 +277,9 @@ def archives(one: str, other: str) -> dict[str, Archive]:
         return text
 
     return {
-        key: Archive({named(path, n): named(text, n) for path, text in each.files.items()}, each.answer)
+        key: Archive(
+            {named(path, n): named(text, n) for path, text in each.files.items()}, each.answer
+        )
         for n, (key, each) in enumerate(_ARCHIVES.items())
     }
 
@@ -283,7 +305,9 @@ def packed_numpy(version: str, folder: Path) -> Path:
     (root / "bin").mkdir()
     interpreter = Path(sys.executable).resolve()
     (root / "bin" / "python3").symlink_to(interpreter)
-    (root / "pyvenv.cfg").write_text(f"home = {interpreter.parent}\ninclude-system-site-packages = false\n")
+    (root / "pyvenv.cfg").write_text(
+        f"home = {interpreter.parent}\ninclude-system-site-packages = false\n"
+    )
     here = '$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)'
     (root / "bin" / "activate").write_text(f'export PATH="{here}:$PATH"\n')
     with tarfile.open(folder / f"{version}.tar", "w") as tar:

@@ -42,7 +42,9 @@ def no_edit(scope: Construct, properties: Properties) -> None:
 def own_ecr_image(scope: Construct, name: str) -> TritonImage:
     found = scope.node.try_find_child(f"Ecr{name}")
     repository = found or ecr.Repository.from_repository_name(scope, f"Ecr{name}", name.lower())
-    return TritonImage.from_ecr_repository(cast(ecr.IRepository, repository), "1", triton_version="26.05")
+    return TritonImage.from_ecr_repository(
+        cast(ecr.IRepository, repository), "1", triton_version="26.05"
+    )
 
 
 def other_version(scope: Construct, properties: Properties) -> None:
@@ -68,7 +70,9 @@ def repository_bucket(scope: Construct, properties: Properties) -> None:
 def feature_bucket(scope: Construct, properties: Properties) -> None:
     for name in FEATURES:
         if properties.get(name) is not None:
-            bucket = s3.Bucket.from_bucket_name(scope, f"Other{name}", f"other-{name.replace('_', '-')}")
+            bucket = s3.Bucket.from_bucket_name(
+                scope, f"Other{name}", f"other-{name.replace('_', '-')}"
+            )
             properties[name] = replace(properties[name], bucket=bucket)
 
 
@@ -90,7 +94,9 @@ def repository_key(scope: Construct, properties: Properties) -> None:
 
 def endpoint_key(scope: Construct, properties: Properties) -> None:
     # The example of instance pools has local NVMe storage on all of its types.
-    if "instance_type" in properties and properties["instance_type"].name.startswith(("ml.c6i", "ml.m5")):
+    if "instance_type" in properties and properties["instance_type"].name.startswith(
+        ("ml.c6i", "ml.m5")
+    ):
         properties["encryption_key"] = other_key(scope, "OtherVolumeKey")
     for name in FEATURES:
         if properties.get(name) is not None:

@@ -56,7 +56,9 @@ def write_model(
     """Write a Python backend model that Triton would load."""
     folder = directory / name
     (folder / "1").mkdir(parents=True)
-    (folder / "config.pbtxt").write_text(_CONFIG.format(name=name, group=group) if config is None else config)
+    (folder / "config.pbtxt").write_text(
+        _CONFIG.format(name=name, group=group) if config is None else config
+    )
     (folder / "1" / "model.py").write_text(_MODEL)
 
 
@@ -80,7 +82,9 @@ def make_stack(environment: cdk.Environment | None = ENVIRONMENT) -> cdk.Stack:
     return cdk.Stack(make_app(), "Test", env=environment)
 
 
-def add_repository(scope: cdk.Stack, path: Path, id: str = "Models", **props: Any) -> TritonModelRepository:
+def add_repository(
+    scope: cdk.Stack, path: Path, id: str = "Models", **props: Any
+) -> TritonModelRepository:
     return TritonModelRepository(scope, id, source=ModelSource.from_directory(path), **props)
 
 
@@ -141,7 +145,9 @@ def _with_repository(
     scope: cdk.Stack, models: Path | TritonModelRepository, id: str, props: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The properties of an endpoint; a folder of models becomes a repository beside it."""
-    repository = add_repository(scope, models, f"{id}Models") if isinstance(models, Path) else models
+    repository = (
+        add_repository(scope, models, f"{id}Models") if isinstance(models, Path) else models
+    )
     return {"model_repository": repository, "instance_type": GPU, **props}
 
 
@@ -168,7 +174,9 @@ def synthesize(stack: cdk.Stack) -> dict[str, Any]:
 def resources(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
     """Return the resources of one CloudFormation type by logical ID."""
     return {
-        name: each for name, each in template.get("Resources", {}).items() if each["Type"] == resource_type
+        name: each
+        for name, each in template.get("Resources", {}).items()
+        if each["Type"] == resource_type
     }
 
 
@@ -181,7 +189,10 @@ def only(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
 
 def policies(template: Mapping[str, Any]) -> dict[str, Any]:
     """Logical id to resource, of inline and managed policies."""
-    return {**resources(template, "AWS::IAM::Policy"), **resources(template, "AWS::IAM::ManagedPolicy")}
+    return {
+        **resources(template, "AWS::IAM::Policy"),
+        **resources(template, "AWS::IAM::ManagedPolicy"),
+    }
 
 
 def statement_list(template: Mapping[str, Any], of: str = "") -> list[dict[str, Any]]:

@@ -37,7 +37,9 @@ def grants_lost_by(name: str, update: Update) -> dict[str, set[Grant]]:
     """What serving roles lose before the cleanup phase, by stack."""
     before, after = (templates(name, change) for change in update)
     lost = {
-        stack: lost_grants(template, after[stack]) for stack, template in before.items() if stack in after
+        stack: lost_grants(template, after[stack])
+        for stack, template in before.items()
+        if stack in after
     }
     return {stack: grants for stack, grants in lost.items() if grants}
 

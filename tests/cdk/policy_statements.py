@@ -26,7 +26,10 @@ _ARNS = {
     ("AWS::S3::Bucket", "Arn"): ("s3", "bucket"),
     ("AWS::SageMaker::Endpoint", "EndpointArn"): ("sagemaker", "endpoint"),
     ("Custom::TritonAdoptedEndpoint", "EndpointArn"): ("sagemaker", "endpoint"),
-    ("AWS::SageMaker::InferenceComponent", "InferenceComponentArn"): ("sagemaker", "inference-component"),
+    ("AWS::SageMaker::InferenceComponent", "InferenceComponentArn"): (
+        "sagemaker",
+        "inference-component",
+    ),
     ("AWS::SNS::Topic", "TopicArn"): ("sns", "topic"),
 }
 
@@ -73,16 +76,22 @@ def _documents(value: Any) -> Iterator[dict[str, Any]]:
 
 def _read(template: Mapping[str, Any], owner: str, statement: Mapping[str, Any]) -> PolicyStatement:
     resource = template["Resources"][owner]
-    roles = [owner] if resource["Type"] == "AWS::IAM::Role" else resource["Properties"].get("Roles", [])
+    roles = (
+        [owner] if resource["Type"] == "AWS::IAM::Role" else resource["Properties"].get("Roles", [])
+    )
     known = {"Sid", "Effect", "Action", "Resource", "Principal", "Condition"}
     return PolicyStatement(
         owner=owner,
         owner_type=resource["Type"],
-        roles=tuple(each["Ref"] if isinstance(each, dict) and "Ref" in each else str(each) for each in roles),
+        roles=tuple(
+            each["Ref"] if isinstance(each, dict) and "Ref" in each else str(each) for each in roles
+        ),
         sid=statement.get("Sid"),
         actions=tuple(listed(statement.get("Action", []))),
         resources=tuple(_render(template, each) for each in listed(statement.get("Resource", []))),
-        condition_keys=tuple(key for tests in statement.get("Condition", {}).values() for key in tests),
+        condition_keys=tuple(
+            key for tests in statement.get("Condition", {}).values() for key in tests
+        ),
         unsupported=tuple(sorted(statement.keys() - known)),
     )
 

@@ -42,7 +42,11 @@ class Action:
     @property
     def required_arns(self) -> list[str]:
         """The forms of which a statement must cover each."""
-        return [self._arn(name) for name, each in self._types.items() if name != _ANY and each["required"]]
+        return [
+            self._arn(name)
+            for name, each in self._types.items()
+            if name != _ANY and each["required"]
+        ]
 
     def supports(self, key: str) -> bool:
         """Whether a condition on the key can ever be met."""
@@ -104,7 +108,9 @@ def _skips(pattern: str, other: str) -> bool:
 def _is_key(key: str, known: str) -> bool:
     """``aws:ResourceTag/team`` is the key that the data calls ``aws:ResourceTag/${TagKey}``."""
     family = re.split(r"\$\{|<", known)[0]
-    return key.lower() == known.lower() or (family != known and key.lower().startswith(family.lower()))
+    return key.lower() == known.lower() or (
+        family != known and key.lower().startswith(family.lower())
+    )
 
 
 @cache

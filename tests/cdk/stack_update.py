@@ -24,7 +24,9 @@ class Grant(NamedTuple):
 def lost_grants(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[Grant]:
     """The grants of the serving roles of ``before`` that end before the cleanup phase."""
     replaced = _replaced(before["Resources"], after["Resources"])
-    old = {_old(name, replaced): _rename(each, replaced) for name, each in before["Resources"].items()}
+    old = {
+        _old(name, replaced): _rename(each, replaced) for name, each in before["Resources"].items()
+    }
     during = before_cleanup(before, after)
     roles = set(_serving_roles(old))
     return set(_grants(old, roles)) - set(_grants(during, roles))
@@ -58,7 +60,9 @@ def _replaced(before: Resources, after: Resources) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     while True:
         more = frozenset(
-            name for name in before.keys() & after.keys() if _is_replaced(before[name], after[name], found)
+            name
+            for name in before.keys() & after.keys()
+            if _is_replaced(before[name], after[name], found)
         )
         if more == found:
             return found
@@ -77,7 +81,9 @@ def _is_replaced(old: Mapping[str, Any], new: Mapping[str, Any], replaced: froze
 
 @cache
 def _create_only(type: str) -> tuple[tuple[str, ...], ...]:
-    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # imports SymPy, which only some processes need
+    from cfnlint.schema import (
+        PROVIDER_SCHEMA_MANAGER,
+    )  # imports SymPy, which only some processes need
 
     if not type.startswith("AWS::") or type == "AWS::CDK::Metadata":
         return ()

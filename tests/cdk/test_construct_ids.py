@@ -62,7 +62,9 @@ def in_vpc(stack: cdk.Stack, **options: Any) -> TritonEndpoint:
 
 def scaled(stack: cdk.Stack, **options: Any) -> TritonEndpoint:
     endpoint = single(stack, **options)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+        "Gpu"
+    )
     return endpoint
 
 
@@ -98,7 +100,9 @@ def test_construct_ids_of_an_endpoint(tmp_path: Path, make: Any, own: dict[str, 
     """The path and type of every CloudFormation resource below the endpoint are as recorded."""
     stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path / "models"))
-    endpoint = make(stack, model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge"))
+    endpoint = make(
+        stack, model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge")
+    )
     found = ids_of(endpoint)
     assert found == {**COMMON, **own}
 
@@ -146,9 +150,9 @@ def test_construct_ids_of_a_component_with_all_parts(tmp_path: Path) -> None:
         inference_component_name="pipeline",
         log_retention=logs.RetentionDays.ONE_MONTH,
     )
-    component.auto_scale_copy_count(min_capacity=0, max_capacity=2).scale_on_concurrent_requests_per_copy(
-        "Requests", target_concurrent_requests=4
-    )
+    component.auto_scale_copy_count(
+        min_capacity=0, max_capacity=2
+    ).scale_on_concurrent_requests_per_copy("Requests", target_concurrent_requests=4)
     assert ids_of(component) == {
         "ExecutionPolicy/Resource/Resource": "AWS::IAM::ManagedPolicy",
         "Model": MODEL,
@@ -179,7 +183,9 @@ def function_ids(scope: str, resource_type: str) -> dict[str, str]:
     }
 
 
-def test_construct_ids_of_a_repository_of_a_multi_model_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_construct_ids_of_a_repository_of_a_multi_model_endpoint(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """The first endpoint creates the bucket and the custom resource that copies the archives."""
     repository = add_repository(stack, write_repository(tmp_path / "models"))
     assert ids_of(repository) == {}
@@ -190,5 +196,10 @@ def test_construct_ids_of_a_repository_of_a_multi_model_endpoint(stack: cdk.Stac
 def test_construct_ids_of_a_repository_of_files(stack: cdk.Stack, tmp_path: Path) -> None:
     """The custom resource that places a model as files has the name of the model in its id."""
     repository = add_repository(stack, write_repository(tmp_path / "models"))
-    single(stack, model_repository=repository, instance_type=CPU, compression_type=CompressionType.NONE)
-    assert ids_of(repository) == {**BUCKET, **function_ids("Files-other", "Custom::TritonModelFiles")}
+    single(
+        stack, model_repository=repository, instance_type=CPU, compression_type=CompressionType.NONE
+    )
+    assert ids_of(repository) == {
+        **BUCKET,
+        **function_ids("Files-other", "Custom::TritonModelFiles"),
+    }

@@ -41,13 +41,19 @@ def test_every_property_has_a_row(generator: ModuleType) -> None:
 
 def test_page_is_generated(generator: ModuleType) -> None:
     """The page in docs/ is the output of its generator."""
-    assert generator.OUTPUT.read_text() == generator.render(), "run python dev/generate_coverage_doc.py"
+    assert generator.OUTPUT.read_text() == generator.render(), (
+        "run python dev/generate_coverage_doc.py"
+    )
 
 
 def _keywords() -> set[str]:
     """Return every name that the table may contain: keywords of the constructs and of their values."""
     takers = [
-        *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
+        *(
+            constructs.TritonEndpoint,
+            constructs.TritonEnsembleEndpoint,
+            constructs.TritonMultiModelEndpoint,
+        ),
         *(constructs.TritonComponentEndpoint, constructs.TritonInferenceComponent),
         *(
             constructs.AsyncInferenceConfig,
@@ -57,7 +63,9 @@ def _keywords() -> set[str]:
             constructs.MetricsConfig,
         ),
     ]
-    names = {name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters}
+    names = {
+        name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters
+    }
     deployments = (constructs.Deployment, constructs.ComponentDeployment)
     ways = (
         value.__func__
@@ -73,7 +81,9 @@ def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
     """The table contains only keywords that exist."""
     said = {cell for rows in generator.TYPED.values() for cell in rows.values()}
     words = {
-        word for cell in said for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
+        word
+        for cell in said
+        for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
     }
     sources = {"from_s3_prefix", "from_model_package"}
     methods = {"auto_scale_instance_count", "add_rollback_alarms", *sources}
@@ -97,7 +107,9 @@ def test_paths_of_unsupported_properties_exist(generator: ModuleType) -> None:
 def _is_known(resource: str, path: str) -> bool:
     from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
-    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region="us-east-1", resource_type=resource).schema
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(
+        region="us-east-1", resource_type=resource
+    ).schema
     place = schema
     for part in path.split("."):
         while "$ref" in place:

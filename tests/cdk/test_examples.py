@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 from cdk_apps import flattened, only, resources, warnings
-from example_apps import CAPABILITIES, EXAMPLES, SECURE, example, read_validation, rule_packs, run_app
+from example_apps import (
+    CAPABILITIES,
+    EXAMPLES,
+    SECURE,
+    example,
+    read_validation,
+    rule_packs,
+    run_app,
+)
 from syrupy.assertion import SnapshotAssertion
 from template_lint import lint
 
@@ -41,7 +49,9 @@ def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_template_is_as_recorded(name: str, snapshot: SnapshotAssertion) -> None:
     """The template of each example is as recorded."""
-    assert outline(example(name).stable_templates) == snapshot(extension_class=TritonTemplateExtension)
+    assert outline(example(name).stable_templates) == snapshot(
+        extension_class=TritonTemplateExtension
+    )
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -62,7 +72,9 @@ def test_example_uses_only_public_names(name: str) -> None:
     assert ast.get_docstring(tree)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {node.module for node in imports} <= PUBLIC_SOURCES
-    ours = {alias.name for node in imports if node.module == "constructs_triton" for alias in node.names}
+    ours = {
+        alias.name for node in imports if node.module == "constructs_triton" for alias in node.names
+    }
     assert ours
     assert ours <= set(constructs_triton.__all__)
 
@@ -79,7 +91,11 @@ def test_every_capability_has_an_example() -> None:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_cdk_validation_finds_nothing(name: str) -> None:
     """The CDK's own rules find nothing, not even a warning such as an unknown instance type."""
-    found = [each for plugin in example(name).validation["pluginReports"] for each in plugin["violations"]]
+    found = [
+        each
+        for plugin in example(name).validation["pluginReports"]
+        for each in plugin["violations"]
+    ]
     assert found == []
 
 
@@ -98,7 +114,9 @@ def test_cfn_lint_finds_nothing(name: str) -> None:
 def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None:
     """The secure examples pass AwsSolutions, HIPAA and NIST 800-53; another example does not."""
     for name in SECURE:
-        example(name)  # synthesis fails for a finding that is not acknowledged in the example's code
+        example(
+            name
+        )  # synthesis fails for a finding that is not acknowledged in the example's code
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         run_app("basic", tmp_path, rule_packs())
     reports = {each["pluginName"]: each for each in read_validation(tmp_path)["pluginReports"]}

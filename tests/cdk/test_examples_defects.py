@@ -85,7 +85,10 @@ def test_isolated_example_has_a_route_to_s3() -> None:
     """The isolated example has a route to S3 for its models, and prints no warning."""
     found = example("vpc_isolation")
     types = [
-        (each["Properties"]["VpcEndpointType"], flat(each["Properties"]["ServiceName"]).rpartition(".")[2])
+        (
+            each["Properties"]["VpcEndpointType"],
+            flat(each["Properties"]["ServiceName"]).rpartition(".")[2],
+        )
         for each in resources(found.template, "AWS::EC2::VPCEndpoint").values()
     ]
     assert ("Gateway", "s3") in types
@@ -126,7 +129,9 @@ def test_nothing_has_a_fixed_name(name: str) -> None:
 
 def test_resources_are_below_their_construct() -> None:
     """D12: the resources of an endpoint are below it, so the same ID can be used in two scopes."""
-    (endpoint,) = (each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS))
+    (endpoint,) = (
+        each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS)
+    )
     own = {each.node.path for each in endpoint.node.find_all()}
     for l1 in (endpoint.cfn_endpoint_config, endpoint.cfn_model, endpoint.role):
         assert l1.node.path in own
@@ -138,7 +143,9 @@ def test_role_pulls_only_from_the_accounts_of_the_image(name: str) -> None:
     """D13: AWS's images are in accounts of AWS, and the role may pull only from these."""
     for template in templates(name):
         for role, model in execution_roles(template):
-            registry, _, repository = flat(model["Properties"]["PrimaryContainer"]["Image"]).partition("/")
+            registry, _, repository = flat(
+                model["Properties"]["PrimaryContainer"]["Image"]
+            ).partition("/")
             statements = [each for found in policies_of(template, role).values() for each in found]
             allowed = [
                 flat(resource)
@@ -147,7 +154,9 @@ def test_role_pulls_only_from_the_accounts_of_the_image(name: str) -> None:
                 for resource in listed(statement["Resource"])
             ]
             account = registry.partition(".dkr.ecr.")[0]
-            assert any(f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed)
+            assert any(
+                f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed
+            )
 
 
 # The stages have a Region, so the CDK writes its partition as a string.

@@ -43,7 +43,9 @@ class Mistake(NamedTuple):
     right: str
 
 
-def mistake(app: str, wrong: str, right: str = FROM_HINT, more: str = "", then: str = "") -> Mistake:
+def mistake(
+    app: str, wrong: str, right: str = FROM_HINT, more: str = "", then: str = ""
+) -> Mistake:
     """An app from a template and further arguments, with a call of what it creates."""
     return Mistake(app.replace("{}", f", {more}" if more else "") + then, wrong, right)
 
@@ -64,7 +66,10 @@ MISTAKES: dict[str, Mistake] = {
         ENSEMBLE, "doc_understand", "doc-understand", more='endpoint_name="doc_understand"'
     ),
     "switch without a name": mistake(
-        ENSEMBLE, 'off_switch="Night"', 'off_switch="Night", endpoint_name="x"', more='off_switch="Night"'
+        ENSEMBLE,
+        'off_switch="Night"',
+        'off_switch="Night", endpoint_name="x"',
+        more='off_switch="Night"',
     ),
     "switch of an adopted endpoint": mistake(
         ENSEMBLE,
@@ -75,14 +80,19 @@ MISTAKES: dict[str, Mistake] = {
     "switch of an asynchronous endpoint": mistake(
         ENSEMBLE, 'off_switch="Night", ', "", more=f'off_switch="Night", endpoint_name="x", {QUEUE}'
     ),
-    "misspelled ensemble": mistake(ENSEMBLE.replace('"pipeline"', '"pipelin"'), '"pipelin"', '"<hint>"'),
+    "misspelled ensemble": mistake(
+        ENSEMBLE.replace('"pipeline"', '"pipelin"'), '"pipelin"', '"<hint>"'
+    ),
     "ensemble as model": mistake(
         ENDPOINT.replace('model="other"', 'model="pipeline"'),
         'TritonEndpoint(self, "E", model_repository=repository, model="pipeline"',
         'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline"',
     ),
     "minimum above maximum": mistake(
-        ENSEMBLE, "min_capacity=5", "min_capacity=1", then=SCALED.replace("min_capacity=1", "min_capacity=5")
+        ENSEMBLE,
+        "min_capacity=5",
+        "min_capacity=1",
+        then=SCALED.replace("min_capacity=1", "min_capacity=5"),
     ),
     "misspelled keyword of scaling": mistake(
         ENSEMBLE, "max_capcity", then=SCALED.replace("max_capacity", "max_capcity")
@@ -102,7 +112,10 @@ MISTAKES: dict[str, Mistake] = {
         more="deployment=Deployment.blue_green_canary(canary_sze=CapacitySize.percent(20))",
     ),
     "real-time endpoint to zero": mistake(
-        ENSEMBLE, "min_capacity=0", "min_capacity=1", then=SCALED.replace("min_capacity=1", "min_capacity=0")
+        ENSEMBLE,
+        "min_capacity=0",
+        "min_capacity=1",
+        then=SCALED.replace("min_capacity=1", "min_capacity=0"),
     ),
     "guard of an endpoint to zero": mistake(
         ENSEMBLE,
@@ -118,10 +131,14 @@ MISTAKES: dict[str, Mistake] = {
         then=f'{SCALED}.scale_on_gpu_utilization("G")',
     ),
     "fraction for percent": mistake(
-        ENDPOINT, "0.6", then=f'{SCALED}.scale_on_gpu_utilization("G", target_utilization_percent=0.6)'
+        ENDPOINT,
+        "0.6",
+        then=f'{SCALED}.scale_on_gpu_utilization("G", target_utilization_percent=0.6)',
     ),
     "image without leading zero": mistake(ENSEMBLE, '"26.5"', more='image=TritonImage.dlc("26.5")'),
-    "image of the future": mistake(ENSEMBLE, '"29.01"', '"26.05"', more='image=TritonImage.dlc("29.01")'),
+    "image of the future": mistake(
+        ENSEMBLE, '"29.01"', '"26.05"', more='image=TritonImage.dlc("29.01")'
+    ),
     "grant of another kind": mistake(
         ENSEMBLE, "grant_invoke", "grant_invoke_async", more=QUEUE, then=f".grant_invoke({CALLER})"
     ),
@@ -132,8 +149,12 @@ MISTAKES: dict[str, Mistake] = {
         then=f"{SCALED}{BACKLOG}",
     ),
     "number as timeout": mistake(ENSEMBLE, "600", more="model_data_download_timeout=600"),
-    "number as objective": mistake(ENSEMBLE.format("") + ".add_alarms(model_latency_objective=200)", "200"),
-    "number as volume": mistake(ENDPOINT.replace("ml.g5.xlarge", "ml.c5.large"), "50", more="volume_size=50"),
+    "number as objective": mistake(
+        ENSEMBLE.format("") + ".add_alarms(model_latency_objective=200)", "200"
+    ),
+    "number as volume": mistake(
+        ENDPOINT.replace("ml.g5.xlarge", "ml.c5.large"), "50", more="volume_size=50"
+    ),
     "misspelled keyword of the environment": mistake(
         ENSEMBLE, "log_verbos=", "<hint>=", more="environment=TritonEnvironment(log_verbos=True)"
     ),
@@ -153,9 +174,13 @@ MISTAKES: dict[str, Mistake] = {
         more='encryption_key="arn:aws:kms:eu-west-1:123456789012:key/1"',
     ),
     "string as role": mistake(
-        ENSEMBLE, '"arn:aws:iam::123456789012:role/r"', more='role="arn:aws:iam::123456789012:role/r"'
+        ENSEMBLE,
+        '"arn:aws:iam::123456789012:role/r"',
+        more='role="arn:aws:iam::123456789012:role/r"',
     ),
-    "string as bucket": mistake(ENSEMBLE, '"my-bucket"', more='data_capture=DataCapture(bucket="my-bucket")'),
+    "string as bucket": mistake(
+        ENSEMBLE, '"my-bucket"', more='data_capture=DataCapture(bucket="my-bucket")'
+    ),
     "grant of an unknown model": mistake(
         MANY.format("") + f'.grant_invoke({CALLER}, target_models=["othr"])', '"othr"', '"<hint>"'
     ),
@@ -177,7 +202,9 @@ MISTAKES: dict[str, Mistake] = {
         more="container_startup_health_check_timeout=cdk.Duration.hours(2)",
     ),
     "folder that does not exist": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_directory("modles"))', '"modles"', "path"
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory("modles"))',
+        '"modles"',
+        "path",
     ),
     "string as source": mistake('TritonModelRepository(self, "M", source="{path}")', '"{path}"'),
     "short retention": mistake(
@@ -186,7 +213,8 @@ MISTAKES: dict[str, Mistake] = {
         "cdk.Duration.days(1)",
     ),
     "number as retention": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), prune_after=30)', "30"
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), prune_after=30)',
+        "30",
     ),
     "alarms that depend on the endpoint": mistake(
         f"e = {ENSEMBLE.format('')}\ne.add_rollback_alarms(*e.add_alarms().rollback_alarms)",
@@ -220,7 +248,9 @@ MISTAKES: dict[str, Mistake] = {
         'from_s3_prefix(s3.Bucket(self, "B"), "models/")',
     ),
     "ARN of a bucket": mistake(
-        ENSEMBLE, '"arn:aws:s3:::my-bucket"', more='data_capture=DataCapture(bucket="arn:aws:s3:::my-bucket")'
+        ENSEMBLE,
+        '"arn:aws:s3:::my-bucket"',
+        more='data_capture=DataCapture(bucket="arn:aws:s3:::my-bucket")',
     ),
     "image of NGC": mistake(
         ENSEMBLE,
@@ -268,7 +298,9 @@ MISTAKES: dict[str, Mistake] = {
         "e.<hint>",
     ),
     "second alarms": mistake(
-        f"e = {ENSEMBLE.format('')}\ne.add_alarms()\ne.add_alarms()", "add_alarms()", 'add_alarms("Alarms2")'
+        f"e = {ENSEMBLE.format('')}\ne.add_alarms()\ne.add_alarms()",
+        "add_alarms()",
+        'add_alarms("Alarms2")',
     ),
     "second repository": mistake(
         'for _ in "ab": TritonModelRepository(self, "M", source=ModelSource.from_directory(path))',
@@ -302,7 +334,15 @@ def run(app: str, path: Path) -> None:
         "Duration": cdk.Duration,
         "Size": cdk.Size,
     }
-    modules = {"cdk": cdk, "cloudwatch": cloudwatch, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "sns": sns}
+    modules = {
+        "cdk": cdk,
+        "cloudwatch": cloudwatch,
+        "ec2": ec2,
+        "iam": iam,
+        "kms": kms,
+        "s3": s3,
+        "sns": sns,
+    }
     modules["aws_cloudwatch_actions"] = aws_cloudwatch_actions
     exec(app.replace("{path}", str(path)), {**names, **own, **modules})
 
@@ -331,7 +371,10 @@ def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("instance type of EC2", r'write InstanceType\.of\("ml\.c6i\.large"\), with .* not of aws_ec2$'),
+        (
+            "instance type of EC2",
+            r'write InstanceType\.of\("ml\.c6i\.large"\), with .* not of aws_ec2$',
+        ),
         ("mapping of CloudFormation as variant", r"variant_name='a', initial_variant_weight=9\)$"),
         ("archive without its digest", r'did you mean "other"\?$'),
         ("list of rollback alarms", r"^alarms: .*; write \* before it"),

@@ -21,7 +21,10 @@ WRITTEN_BY_THE_CDK = "Pipeline"  # CDK Pipelines' roles, by the start of their l
 # Actions that need another one on the same resource, with the reason.
 COUNTERPARTS = {
     "s3:PutObject": ("s3:AbortMultipartUpload", "a large upload that fails leaves its parts"),
-    "s3:ListBucketMultipartUploads": ("s3:ListMultipartUploadParts", "an upload is resumed by its parts"),
+    "s3:ListBucketMultipartUploads": (
+        "s3:ListMultipartUploadParts",
+        "an upload is resumed by its parts",
+    ),
     "kms:Encrypt": ("kms:Decrypt", "Amazon S3 decrypts the parts of a multipart upload"),
     "kms:GenerateDataKey": ("kms:Decrypt", "Amazon S3 decrypts the parts of a multipart upload"),
 }
@@ -33,12 +36,18 @@ READ = {
 }
 PASS_ROLE = {"Action": "iam:PassRole", "Resource": {"Fn::GetAtt": ["Role", "Arn"]}}
 WRITE = {**READ, "Action": "s3:PutObject"}
-ENCRYPT = {"Effect": "Allow", "Action": "kms:GenerateDataKey", "Resource": {"Fn::GetAtt": ["Key", "Arn"]}}
+ENCRYPT = {
+    "Effect": "Allow",
+    "Action": "kms:GenerateDataKey",
+    "Resource": {"Fn::GetAtt": ["Key", "Arn"]},
+}
 
 
 def statements_of(name: str) -> list[PolicyStatement]:
     """The statements of all stacks of an example."""
-    return [each for template in whole_templates(example(name)) for each in policy_statements(template)]
+    return [
+        each for template in whole_templates(example(name)) for each in policy_statements(template)
+    ]
 
 
 def faults(statement: PolicyStatement) -> Iterator[str]:
@@ -57,11 +66,16 @@ def faults(statement: PolicyStatement) -> Iterator[str]:
             if actions and not any(action.supports(key) for action in actions)
         )
     yield from unused_resources(statement)
-    if "iam:PassRole" in statement.actions and "iam:PassedToService" not in statement.condition_keys:
+    if (
+        "iam:PassRole" in statement.actions
+        and "iam:PassedToService" not in statement.condition_keys
+    ):
         yield f"{statement}: iam:PassRole needs the condition iam:PassedToService"
 
 
-def resource_faults(statement: PolicyStatement, pattern: str, actions: list[Action]) -> Iterator[str]:
+def resource_faults(
+    statement: PolicyStatement, pattern: str, actions: list[Action]
+) -> Iterator[str]:
     """Whether the action applies to one of the resources, and to each type of resource that it requires."""
     if statement.resources == ("*",):
         if all(action.arns for action in actions) and not has_reason(statement):
@@ -87,7 +101,12 @@ def covers(statement: PolicyStatement, arn: str) -> bool:
 
 def unused_resources(statement: PolicyStatement) -> Iterator[str]:
     """Resources to which no action of the statement applies."""
-    arns = [arn for each in statement.actions for action in matching_actions(each) for arn in action.arns]
+    arns = [
+        arn
+        for each in statement.actions
+        for action in matching_actions(each)
+        for arn in action.arns
+    ]
     for resource in statement.resources:
         if resource != "*" and not any(overlap(resource, arn) for arn in arns):
             yield f"{statement}: no action applies to {resource}"
@@ -107,7 +126,9 @@ def missing_counterparts(statements: Iterable[PolicyStatement]) -> Iterator[str]
 def allows(statement: PolicyStatement, roles: tuple[str, ...], action: str, resource: str) -> bool:
     """Whether a statement of the same roles allows an action on the resource or on something in it."""
     names = {each.name for pattern in statement.actions for each in matching_actions(pattern)}
-    on_resource = any(within(resource, each) or within(each, resource) for each in statement.resources)
+    on_resource = any(
+        within(resource, each) or within(each, resource) for each in statement.resources
+    )
     return set(roles) <= set(statement.roles) and action in names and on_resource
 
 
@@ -161,7 +182,10 @@ def stack_with(*statements: Mapping[str, Any]) -> list[PolicyStatement]:
             {"Resource": [READ["Resource"], {"Fn::GetAtt": ["Key", "Arn"]}]},
             "no action applies to arn:aws:kms:",
         ),
-        ({"Condition": {"StringLike": {"s3:prefix": "models/*"}}}, "not support the condition key s3:prefix"),
+        (
+            {"Condition": {"StringLike": {"s3:prefix": "models/*"}}},
+            "not support the condition key s3:prefix",
+        ),
         ({"NotResource": "*"}, "elements ('NotResource',) are not checked"),
         (PASS_ROLE, "iam:PassRole needs the condition iam:PassedToService"),
     ],

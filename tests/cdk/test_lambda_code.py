@@ -37,7 +37,9 @@ def _asset(function: FunctionDefinition, directory: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_handler_can_be_imported_from_the_asset(function: FunctionDefinition, tmp_path: Path) -> None:
+def test_handler_can_be_imported_from_the_asset(
+    function: FunctionDefinition, tmp_path: Path
+) -> None:
     """Python imports the handler with only the asset and boto3 on its path."""
     asset, handler = _asset(function, tmp_path)
     module, name = handler.rsplit(".", 1)
@@ -51,7 +53,9 @@ def test_handler_can_be_imported_from_the_asset(function: FunctionDefinition, tm
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_code_needs_only_boto3_and_the_standard_library(function: FunctionDefinition, tmp_path: Path) -> None:
+def test_code_needs_only_boto3_and_the_standard_library(
+    function: FunctionDefinition, tmp_path: Path
+) -> None:
     """The modules import only each other, boto3, botocore and the standard library."""
     asset, _ = _asset(function, tmp_path)
     for path in asset.rglob("*.py"):
@@ -70,7 +74,9 @@ def test_code_does_not_depend_on_where_it_is_installed(
     """A copy in another folder, with other times and no bytecode, has the same asset hash."""
     installed, _ = _asset(function, tmp_path / "a")
     copy = tmp_path / "installed" / CODE_FOLDER
-    shutil.copytree(CODE_DIRECTORY / CODE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        CODE_DIRECTORY / CODE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
     for path in copy.rglob("*.py"):
         os.utime(path, (0, 0))
     monkeypatch.setattr(functions, "CODE_DIRECTORY", copy.parent)

@@ -31,7 +31,9 @@ def fill(stack: cdk.Stack, path: Path) -> None:
     for endpoint in (
         add_ensemble(stack, repository, "Ensemble", **measured),
         add_many(stack, repository, "Many", instance_type=measured["instance_type"]),
-        add_ensemble(stack, repository, "Old", endpoint_name="old", adopt_existing=True, **measured),
+        add_ensemble(
+            stack, repository, "Old", endpoint_name="old", adopt_existing=True, **measured
+        ),
     ):
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")

@@ -36,4 +36,6 @@ def templates_of(code: str, folder: Path) -> dict[str, Any]:
         exec(compile(code, "app.py", "exec"), names)
     names["app"].synth()
     found = outdir.rglob("*.template.json")
-    return {path.name.removesuffix(".template.json"): json.loads(path.read_text()) for path in found}
+    return {
+        path.name.removesuffix(".template.json"): json.loads(path.read_text()) for path in found
+    }

@@ -12,7 +12,11 @@ Template = Mapping[str, Any]
 
 _REGION, _ACCOUNT = "eu-west-1", "123456789012"
 _PSEUDO = {"AWS::AccountId": _ACCOUNT, "AWS::Partition": "aws", "AWS::Region": _REGION}
-_UPDATE_ONLY = ("ExcludeRetainedVariantProperties", "RetainAllVariantProperties", "RetainDeploymentConfig")
+_UPDATE_ONLY = (
+    "ExcludeRetainedVariantProperties",
+    "RetainAllVariantProperties",
+    "RetainDeploymentConfig",
+)
 
 
 def _arn(service: str, resource: str) -> str:
@@ -54,7 +58,11 @@ def sagemaker_calls(resources: Mapping[str, Any], names: Mapping[str, str]) -> I
             case "AWS::SageMaker::Model":
                 yield Call("sagemaker", "CreateModel", {"ModelName": logical_id, **request})
             case "AWS::SageMaker::EndpointConfig":
-                yield Call("sagemaker", "CreateEndpointConfig", {"EndpointConfigName": logical_id, **request})
+                yield Call(
+                    "sagemaker",
+                    "CreateEndpointConfig",
+                    {"EndpointConfigName": logical_id, **request},
+                )
             case "AWS::SageMaker::Endpoint":
                 request = {"EndpointName": logical_id, **request}
                 yield Call("sagemaker", "CreateEndpoint", _without(request, *_UPDATE_ONLY))

@@ -24,7 +24,9 @@ def allowed(statements: list[Any], action: str) -> list[str]:
     """The resources of an action."""
     found = [each for each in statements if action in each["Action"] or action == each["Action"]]
     resources = [each["Resource"] for each in found]
-    return [flat(each) for part in resources for each in (part if isinstance(part, list) else [part])]
+    return [
+        flat(each) for part in resources for each in (part if isinstance(part, list) else [part])
+    ]
 
 
 def test_both_sides_allow_the_same_archive(templates: dict[str, Any]) -> None:
@@ -40,7 +42,10 @@ def test_both_sides_allow_the_same_archive(templates: dict[str, Any]) -> None:
     (listed,) = [each for each in ours if each["Action"] == "s3:ListBucket"]
     assert listed["Condition"] == {"StringLike": {"s3:prefix": ["digits/*"]}}
     key = only(stacks["Training"], "AWS::KMS::Key")["KeyPolicy"]["Statement"]
-    assert any("kms:Decrypt" in each["Action"] and SERVING in flat(each["Principal"]["AWS"]) for each in key)
+    assert any(
+        "kms:Decrypt" in each["Action"] and SERVING in flat(each["Principal"]["AWS"])
+        for each in key
+    )
     assert any("key/0a1b2c3d" in each for each in allowed(role, "kms:Decrypt"))
 
 
@@ -50,11 +55,15 @@ def test_caller_may_assume_a_role_that_may_only_call(templates: dict[str, Any]) 
     (caller,) = [
         each["Properties"]
         for each in serving["Resources"].values()
-        if each["Type"] == "AWS::IAM::Role" and each["Properties"].get("RoleName") == "digits-caller"
+        if each["Type"] == "AWS::IAM::Role"
+        and each["Properties"].get("RoleName") == "digits-caller"
     ]
     (trust,) = caller["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"AWS": "arn:aws:iam::333333333333:role/web"}
-    assert [each.rpartition(":")[2] for each in allowed(statement_list(serving), "sagemaker:InvokeEndpoint")]
+    assert [
+        each.rpartition(":")[2]
+        for each in allowed(statement_list(serving), "sagemaker:InvokeEndpoint")
+    ]
 
 
 def test_registry_allows_what_a_deployment_needs(templates: dict[str, Any]) -> None:

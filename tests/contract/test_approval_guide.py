@@ -27,28 +27,43 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def workflow() -> Any:
     """The workflow of the page."""
-    (text,) = re.findall(r"^```yaml\n(.+?)^```", (PROJECT / "docs/guides" / PAGE).read_text(), re.M | re.S)
+    (text,) = re.findall(
+        r"^```yaml\n(.+?)^```", (PROJECT / "docs/guides" / PAGE).read_text(), re.M | re.S
+    )
     return yaml.safe_load(text)
 
 
-@pytest.mark.parametrize(("stack", "target"), [("Pipeline", "<Pipeline"), ("Deployments", "<Dispatch")])
+@pytest.mark.parametrize(
+    ("stack", "target"), [("Pipeline", "<Pipeline"), ("Deployments", "<Dispatch")]
+)
 def test_approval_starts_the_deployment(templates: dict[str, Any], stack: str, target: str) -> None:
     """The rule matches approvals of the group, as AWS documents the event, and starts the deployment."""
     rules = resources(templates[stack], "AWS::Events::Rule").values()
-    (rule,) = [each["Properties"] for each in rules if "sagemaker" in str(each["Properties"]["EventPattern"])]
+    (rule,) = [
+        each["Properties"]
+        for each in rules
+        if "sagemaker" in str(each["Properties"]["EventPattern"])
+    ]
     assert rule["EventPattern"] == {
         "source": ["aws.sagemaker"],
         "detail-type": ["SageMaker Model Package State Change"],
-        "detail": {"ModelPackageGroupName": ["ranking"], "ModelApprovalStatus": ["Approved", "Rejected"]},
+        "detail": {
+            "ModelPackageGroupName": ["ranking"],
+            "ModelApprovalStatus": ["Approved", "Rejected"],
+        },
     }
     assert [target in flat(each["Arn"]) for each in rule["Targets"]] == [True]
 
 
-def test_pipeline_deploys_the_newest_approved_version(templates: dict[str, Any], workflow: Any) -> None:
+def test_pipeline_deploys_the_newest_approved_version(
+    templates: dict[str, Any], workflow: Any
+) -> None:
     """The build asks the registry and passes the version to the app, and the workflow asks the same."""
     builds = resources(templates["Pipeline"], "AWS::CodeBuild::Project").values()
     (synth,) = [
-        text for each in builds if "list-model-packages" in (text := flat(each["Properties"]["Source"]))
+        text
+        for each in builds
+        if "list-model-packages" in (text := flat(each["Properties"]["Source"]))
     ]
     question = "--model-approval-status Approved --sort-by CreationTime --sort-order Descending --max-items 1"
     assert question in synth
@@ -56,7 +71,8 @@ def test_pipeline_deploys_the_newest_approved_version(templates: dict[str, Any],
     run = workflow["jobs"]["deploy"]["steps"][-1]["run"].replace("\\\n", "")
     assert question in " ".join(run.split())
     assert any(
-        "sagemaker:ListModelPackages" in each["Action"] for each in statement_list(templates["Pipeline"])
+        "sagemaker:ListModelPackages" in each["Action"]
+        for each in statement_list(templates["Pipeline"])
     )
 
 
@@ -69,7 +85,9 @@ def test_package_reaches_the_model(templates: dict[str, Any]) -> None:
     }
 
 
-def test_only_the_environment_of_the_repository_may_deploy(templates: dict[str, Any], workflow: Any) -> None:
+def test_only_the_environment_of_the_repository_may_deploy(
+    templates: dict[str, Any], workflow: Any
+) -> None:
     """The role trusts GitHub's tokens of this job alone, and the workflow may read and identify itself."""
     deployments = templates["Deployments"]
     (role,) = [

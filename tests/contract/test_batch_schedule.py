@@ -35,7 +35,9 @@ def test_request_is_one_that_sagemaker_takes(template: Any) -> None:
 
 def test_role_may_start_these_jobs_only(template: Any) -> None:
     """The role of the schedule has one permission, for jobs of one name."""
-    (found,) = [each for each in statement_list(template) if "CreateTransformJob" in flat(each["Action"])]
+    (found,) = [
+        each for each in statement_list(template) if "CreateTransformJob" in flat(each["Action"])
+    ]
     assert found["Action"] == "sagemaker:CreateTransformJob"
     assert flat(found["Resource"]).endswith(":transform-job/digits-*")
     assert "PassRole" not in json.dumps(template)

@@ -37,7 +37,9 @@ INPUTS: Arrays = {
 def _echo(inputs: Arrays) -> Arrays:
     """Do the same as `contract_repository/echo/1/model.py`."""
     if b"refuse this" in inputs.get("TEXTS", np.array([])):
-        raise InvocationError("echo: refused as asked", status=500, model_message="refused as asked")
+        raise InvocationError(
+            "echo: refused as asked", status=500, model_message="refused as asked"
+        )
     return {f"{name}_OUT": array for name, array in inputs.items()}
 
 
@@ -54,7 +56,10 @@ def local_url() -> Iterator[str]:
         "in-memory",
         pytest.param("local", marks=[pytest.mark.e2e, needs_server]),
         pytest.param(
-            "url", marks=pytest.mark.skipif(URL is None, reason="CONSTRUCTS_TRITON_ENDPOINT_URL is not set")
+            "url",
+            marks=pytest.mark.skipif(
+                URL is None, reason="CONSTRUCTS_TRITON_ENDPOINT_URL is not set"
+            ),
         ),
     ],
 )
@@ -64,7 +69,9 @@ def client(request: pytest.FixtureRequest) -> TritonClient:
         case "in-memory":
             return TritonClient(InMemoryTransport(_echo))
         case "local":
-            return TritonClient.for_endpoint(NAME, endpoint_url=request.getfixturevalue("local_url"))
+            return TritonClient.for_endpoint(
+                NAME, endpoint_url=request.getfixturevalue("local_url")
+            )
     return TritonClient.for_endpoint(NAME, endpoint_url=URL)
 
 
@@ -72,21 +79,31 @@ def _same(given: NDArray[Any], answered: NDArray[Any]) -> bool:
     """Check equality of all bits, including NaN, minus zero and denormal numbers."""
     if given.dtype == object:
         return [str(text).encode() for text in given] == list(answered)
-    return (given.dtype, given.shape, given.tobytes()) == (answered.dtype, answered.shape, answered.tobytes())
+    return (given.dtype, given.shape, given.tobytes()) == (
+        answered.dtype,
+        answered.shape,
+        answered.tobytes(),
+    )
 
 
 def test_arrays_come_back_bit_for_bit(client: TritonClient) -> None:
     """Floats with NaN and denormals, limits of INT64, booleans, and strings are returned exactly."""
     result = client.infer(INPUTS)
-    assert {name for name, array in INPUTS.items() if _same(array, result[f"{name}_OUT"])} == set(INPUTS)
+    assert {name for name, array in INPUTS.items() if _same(array, result[f"{name}_OUT"])} == set(
+        INPUTS
+    )
 
 
-@pytest.mark.parametrize(("binary", "binary_output"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("binary", "binary_output"), [(False, False), (True, False), (False, True)]
+)
 def test_json_equals_binary(client: TritonClient, binary: bool, binary_output: bool) -> None:
     """Requests and responses work in JSON and binary, in any combination, for finite numbers."""
     inputs = {**INPUTS, "FLOATS": np.array([[0.1, -2.5e-38, 3.4e38]], dtype=np.float32)}
     result = client.infer(inputs, binary=binary, binary_output=binary_output)
-    assert {name for name, array in inputs.items() if _same(array, result[f"{name}_OUT"])} == set(inputs)
+    assert {name for name, array in inputs.items() if _same(array, result[f"{name}_OUT"])} == set(
+        inputs
+    )
 
 
 def test_only_requested_outputs_are_sent(client: TritonClient) -> None:
@@ -101,7 +118,9 @@ def test_empty_and_large_arrays_keep_their_shape(client: TritonClient) -> None:
         assert _same(floats, client.infer({"FLOATS": floats})["FLOATS_OUT"])
 
 
-def test_an_output_that_does_not_exist_is_refused_with_a_client_status(client: TritonClient) -> None:
+def test_an_output_that_does_not_exist_is_refused_with_a_client_status(
+    client: TritonClient,
+) -> None:
     """A request for an unknown output is an error of status 400 that names the output."""
     with pytest.raises(InvocationError, match="NOTHING") as refused:
         client.infer(INPUTS, ["NOTHING"])
@@ -114,4 +133,7 @@ def test_error_of_the_model_reaches_the_caller(client: TritonClient) -> None:
         client.infer({"TEXTS": np.array(["refuse this"], dtype=object)})
     assert refused.value.status == 500
     assert "refused as asked" in str(refused.value.model_message)
-    assert client.infer({"COUNTS": INPUTS["COUNTS"]})["COUNTS_OUT"].tolist() == INPUTS["COUNTS"].tolist()
+    assert (
+        client.infer({"COUNTS": INPUTS["COUNTS"]})["COUNTS_OUT"].tolist()
+        == INPUTS["COUNTS"].tolist()
+    )

@@ -83,7 +83,10 @@ def test_policy_equals_the_published_example(stack: cdk.Stack) -> None:
     assert register.request.pop("RoleARN").endswith(
         "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
     )
-    assert (register.operation, register.request) == ("RegisterScalableTarget", REGISTER_SCALABLE_TARGET)
+    assert (register.operation, register.request) == (
+        "RegisterScalableTarget",
+        REGISTER_SCALABLE_TARGET,
+    )
     assert (put.operation, put.request) == ("PutScalingPolicy", PUT_SCALING_POLICY)
 
 
@@ -94,7 +97,9 @@ def add_every_policy(count: TritonScalableInstanceCount) -> None:
         "scale_out_cooldown": cdk.Duration.minutes(1),
         "disable_scale_in": True,
     }
-    custom = cloudwatch.Metric(namespace="App", metric_name="Waiting", unit=cloudwatch.Unit.BYTES_PER_SECOND)
+    custom = cloudwatch.Metric(
+        namespace="App", metric_name="Waiting", unit=cloudwatch.Unit.BYTES_PER_SECOND
+    )
     math = cloudwatch.MathExpression(expression="waiting / 2", using_metrics={"waiting": custom})
     count.scale_on_gpu_utilization("Gpu", policy_name="gpu", **options)
     count.scale_on_gpu_memory_utilization("GpuMemory", **options)
@@ -105,11 +110,20 @@ def add_every_policy(count: TritonScalableInstanceCount) -> None:
     count.scale_on_model_latency("Latency", target_latency=latency, statistic="p90", **options)
     count.scale_to_track_metric("Custom", metric=custom, target_value=3, **options)
     count.scale_to_track_metric("Math", metric=math, target_value=3, **options)
-    steps = [appscaling.ScalingInterval(upper=1, change=-1), appscaling.ScalingInterval(lower=9, change=2)]
-    count.scale_on_metric("Steps", metric=custom, scaling_steps=steps, cooldown=cdk.Duration.minutes(1))
+    steps = [
+        appscaling.ScalingInterval(upper=1, change=-1),
+        appscaling.ScalingInterval(lower=9, change=2),
+    ]
+    count.scale_on_metric(
+        "Steps", metric=custom, scaling_steps=steps, cooldown=cdk.Duration.minutes(1)
+    )
     daily = appscaling.Schedule.cron(hour="7", minute="0")
     count.scale_on_schedule(
-        "Morning", schedule=daily, min_capacity=2, max_capacity=6, time_zone=cdk.TimeZone.EUROPE_PARIS
+        "Morning",
+        schedule=daily,
+        min_capacity=2,
+        max_capacity=6,
+        time_zone=cdk.TimeZone.EUROPE_PARIS,
     )
     count.suspend(dynamic_scaling_in=False)
 
@@ -138,7 +152,9 @@ def test_every_policy_is_a_valid_request(stack: cdk.Stack) -> None:
         "PutMetricAlarm",
     }
     assert len([each for each in made if each.operation == "PutScalingPolicy"]) == 20
-    assert [found for each in made for found in check_call(each.service, each.operation, each.request)] == []
+    assert [
+        found for each in made for found in check_call(each.service, each.operation, each.request)
+    ] == []
 
 
 def test_backlog_alarms_and_dashboard_are_valid_requests(stack: cdk.Stack) -> None:
@@ -146,14 +162,20 @@ def test_backlog_alarms_and_dashboard_are_valid_requests(stack: cdk.Stack) -> No
     types = {"blue": InstanceType.of("ml.g5.12xlarge"), "green": None}
     topic = actions.SnsAction(sns.Topic(stack, "Topic"))
     queued = TritonEndpoint.from_endpoint_attributes(
-        stack, "Queued", endpoint_name="queued", variants={"blue": types["blue"]}, is_asynchronous=True
+        stack,
+        "Queued",
+        endpoint_name="queued",
+        variants={"blue": types["blue"]},
+        is_asynchronous=True,
     )
     many = TritonMultiModelEndpoint.from_endpoint_attributes(
         stack, "Many", endpoint_name="many", variants=types
     )
     count = queued.auto_scale_instance_count(min_capacity=0, max_capacity=3)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
-    many.variants[0].auto_scale_instance_count(min_capacity=1, max_capacity=3).scale_on_gpu_utilization("Gpu")
+    many.variants[0].auto_scale_instance_count(
+        min_capacity=1, max_capacity=3
+    ).scale_on_gpu_utilization("Gpu")
     for endpoint in (queued, many):
         endpoint.add_alarms(
             actions=[topic],
@@ -162,8 +184,12 @@ def test_backlog_alarms_and_dashboard_are_valid_requests(stack: cdk.Stack) -> No
         )
     TritonDashboard(stack, "Dashboard", endpoints=[queued, many], dashboard_name="serving")
     made = calls(stack)
-    assert {"PutMetricAlarm", "PutDashboard", "PutScalingPolicy"} < {each.operation for each in made}
-    assert [found for each in made for found in check_call(each.service, each.operation, each.request)] == []
+    assert {"PutMetricAlarm", "PutDashboard", "PutScalingPolicy"} < {
+        each.operation for each in made
+    }
+    assert [
+        found for each in made for found in check_call(each.service, each.operation, each.request)
+    ] == []
     (board,) = (each.request for each in made if each.operation == "PutDashboard")
     assert json.loads(board["DashboardBody"])["widgets"]
 
@@ -172,7 +198,9 @@ def test_alarms_stay_within_their_evaluation_limits(stack: cdk.Stack) -> None:
     """An alarm evaluates at most a day, or a week with periods of an hour; the models lack this rule."""
     endpoint = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    endpoint.add_alarms(at_max_capacity_for=cdk.Duration.hours(23), no_invocations_for=cdk.Duration.days(7))
+    endpoint.add_alarms(
+        at_max_capacity_for=cdk.Duration.hours(23), no_invocations_for=cdk.Duration.days(7)
+    )
     for call in calls(stack):
         if call.operation == "PutMetricAlarm":
             metrics = call.request.get("Metrics", [])

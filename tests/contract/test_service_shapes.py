@@ -17,7 +17,11 @@ TARGET: dict[str, Any] = {
     "MinCapacity": 1,
     "MaxCapacity": "4",
 }
-VARIANT: dict[str, Any] = {"VariantName": "blue", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
+VARIANT: dict[str, Any] = {
+    "VariantName": "blue",
+    "InstanceType": "ml.g5.xlarge",
+    "InitialInstanceCount": 1,
+}
 
 
 def config(**variant: Any) -> dict[str, Any]:
@@ -33,7 +37,10 @@ def test_valid_requests_pass() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ScalableDimension": "sagemaker:variant:InstanceCount"}, "must be one of 24 allowed values"),
+        (
+            {"ScalableDimension": "sagemaker:variant:InstanceCount"},
+            "must be one of 24 allowed values",
+        ),
         ({"ResourceId": "x" * 1601}, "must be at most 1600 characters, got 1601"),
         ({"ResourceId": ""}, "must be at least 1 characters, got 0"),
         ({"MinCapacity": 1.5}, "must be a whole number, got 1.5"),

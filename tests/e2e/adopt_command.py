@@ -37,7 +37,11 @@ def account_with_archive(folder: Path) -> Iterator[SimulatedAccount]:
 def run(aws: SimulatedAccount, *words: str, switch: str = "import") -> tuple[int, str]:
     """Return the exit code of ``adopt`` and everything that it prints."""
     printed = io.StringIO()
-    with mock.patch.dict(os.environ, aws.environment()), redirect_stdout(printed), redirect_stderr(printed):
+    with (
+        mock.patch.dict(os.environ, aws.environment()),
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+    ):
         code = main(["adopt", *words, "--switch", switch])
     return code, printed.getvalue()
 

@@ -69,7 +69,9 @@ class AdoptingStack(cdk.Stack):
         endpoint = TritonEndpoint(
             self,
             state.id,
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             model="alpha",
             instance_type=InstanceType.of(state.instance_type),
             initial_instance_count=state.initial_instance_count,
@@ -80,7 +82,9 @@ class AdoptingStack(cdk.Stack):
         )
         if state.scales:
             count = endpoint.auto_scale_instance_count(min_capacity=2, max_capacity=5)
-            count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=600)
+            count.scale_on_invocations_per_instance(
+                "Invocations", target_invocations_per_minute=600
+            )
         if state.tag is not None:
             cdk.Tags.of(endpoint).add("team", state.tag)
             cdk.Tags.of(endpoint).add("made-by", "cdk")
@@ -128,7 +132,9 @@ class Notebook:
             '[{"Effect": "Allow", "Action": "*", "Resource": "*"}]}',
         )
         self.sagemaker.create_model(
-            ModelName=f"{self.name}-model", ExecutionRoleArn=self.role, PrimaryContainer={"Image": image}
+            ModelName=f"{self.name}-model",
+            ExecutionRoleArn=self.role,
+            PrimaryContainer={"Image": image},
         )
         only = {
             "VariantName": "AllTraffic",
@@ -138,7 +144,9 @@ class Notebook:
             "InitialVariantWeight": 1,
             **variant,
         }
-        self.sagemaker.create_endpoint_config(EndpointConfigName=self.config, ProductionVariants=[only])
+        self.sagemaker.create_endpoint_config(
+            EndpointConfigName=self.config, ProductionVariants=[only]
+        )
         self.sagemaker.create_endpoint(
             EndpointName=self.name,
             EndpointConfigName=self.config,
@@ -151,7 +159,9 @@ class Notebook:
         """Scale the endpoint, as Application Auto Scaling does."""
         self.sagemaker.update_endpoint_weights_and_capacities(
             EndpointName=self.name,
-            DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": count}],
+            DesiredWeightsAndCapacities=[
+                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
+            ],
         )
 
     def scale(self) -> Notebook:

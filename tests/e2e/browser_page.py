@@ -33,15 +33,22 @@ def browsing() -> Iterator[Browser]:
         browser.close()
 
 
-def opened_page(browser: Browser, address: str, problems: list[str], *, width: int, scheme: Any) -> Page:
+def opened_page(
+    browser: Browser, address: str, problems: list[str], *, width: int, scheme: Any
+) -> Page:
     """Open a page. ``problems`` gets errors of its scripts, blocked content and requests to other hosts."""
     size: Any = {"width": width, "height": 900 if width > 600 else 844}
-    context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-US", accept_downloads=True)
+    context = browser.new_context(
+        viewport=size, color_scheme=scheme, locale="en-US", accept_downloads=True
+    )
     page = context.new_page()
     page.set_default_timeout(LIMIT)
     expect.set_options(timeout=LIMIT)
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if "Content Security" in line.text else None)
+    page.on(
+        "console",
+        lambda line: problems.append(line.text) if "Content Security" in line.text else None,
+    )
     page.on("request", lambda request: _check_host(request.url, problems))
     page.goto(address)
     return page

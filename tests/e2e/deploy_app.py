@@ -8,7 +8,15 @@ from pathlib import Path
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
-from deploy_synth import DECLARED, GPU_TARGET, INVOCATIONS_TARGET, LATENCY_THRESHOLD, STACK, VARIANTS, Variant
+from deploy_synth import (
+    DECLARED,
+    GPU_TARGET,
+    INVOCATIONS_TARGET,
+    LATENCY_THRESHOLD,
+    STACK,
+    VARIANTS,
+    Variant,
+)
 
 from constructs_triton import (
     InstanceType,
@@ -44,7 +52,9 @@ class ServedStack(cdk.Stack):
     def __init__(self, scope: Construct, id: str, *, models: Path, variant: Variant) -> None:
         super().__init__(scope, id)
         instance_type = InstanceType.of(variant.instance_type)
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        repository = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(models)
+        )
         self.repository = repository
         single = TritonEndpoint(
             self, "Single", model_repository=repository, model="alpha", instance_type=instance_type
@@ -54,7 +64,9 @@ class ServedStack(cdk.Stack):
             "Many",
             model_repository=repository,
             instance_type=instance_type,
-            container_startup_health_check_timeout=cdk.Duration.seconds(variant.startup_timeout_seconds),
+            container_startup_health_check_timeout=cdk.Duration.seconds(
+                variant.startup_timeout_seconds
+            ),
         )
         count = many.auto_scale_instance_count(min_capacity=1, max_capacity=variant.max_capacity)
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=GPU_TARGET)

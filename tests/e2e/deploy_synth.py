@@ -39,7 +39,9 @@ VARIANTS = {
     "two_fleets": replace(_FIRST, fleets=("blue", "green"), scaled_fleets=("blue", "green")),
     "one_unscaled": replace(_FIRST, fleets=("blue", "green"), scaled_fleets=("blue",)),
     "one_fleet": replace(_FIRST, fleets=("blue",), scaled_fleets=("blue",)),
-    "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
+    "broken": replace(
+        _FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True
+    ),
 }
 
 

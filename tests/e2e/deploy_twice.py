@@ -16,7 +16,9 @@ from constructs_triton.testing.adopted_endpoints import assume_adopted
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 #: An example that cannot be deployed here, with the reason.
-NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}
+NOT_DEPLOYED = {
+    "minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"
+}
 
 #: What a second deployment may ask: the version of the bootstrap stack, and the assets once more.
 _HARMLESS = {("ssm", "GetParameter"), ("s3", "PutObject")}
@@ -60,7 +62,10 @@ def deployable_stacks(assembly: Assembly) -> Iterator[tuple[Assembly, str]]:
 
 def project_apps(project: Path) -> dict[str, Path]:
     """``app.py`` and every example, by the name of its folder; the first is called ``demo``."""
-    examples = [*project.glob("examples/*/app.py"), *project.glob("examples/published_systems/*/app.py")]
+    examples = [
+        *project.glob("examples/*/app.py"),
+        *project.glob("examples/published_systems/*/app.py"),
+    ]
     return {"demo": project / "app.py", **{app.parent.name: app for app in sorted(examples)}}
 
 
@@ -101,7 +106,9 @@ def _put_archive(aws: SimulatedAccount, packed: Path) -> None:
     s3, bucket = aws.client("s3"), "example-ml-platform"
     (archive,) = packed.glob("*.tar.gz")
     s3.create_bucket(Bucket=bucket)
-    s3.put_object(Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes())
+    s3.put_object(
+        Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes()
+    )
 
 
 def _is_deployable(stage: Assembly, name: str) -> bool:

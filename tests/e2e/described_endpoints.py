@@ -12,10 +12,22 @@ _CREATED = frozenset(
     [
         *("EndpointArn", "EndpointConfigArn", "EndpointConfigName", "ModelArn", "ModelName"),
         *("CreationTime", "LastModifiedTime", "ResponseMetadata", "ModelNameOverride", "Alarms"),
-        *("InferenceComponentArn", "PolicyARN", "ScalableTargetARN", "RoleARN", "ScheduledActionARN"),
+        *(
+            "InferenceComponentArn",
+            "PolicyARN",
+            "ScalableTargetARN",
+            "RoleARN",
+            "ScheduledActionARN",
+        ),
     ]
 )
-_NAMES = ("VariantName", "PolicyName", "InferenceComponentName", "ScheduledActionName", "ResourceId")
+_NAMES = (
+    "VariantName",
+    "PolicyName",
+    "InferenceComponentName",
+    "ScheduledActionName",
+    "ResourceId",
+)
 
 
 def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
@@ -27,11 +39,15 @@ def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
     found = {"DescribeEndpoint": endpoint, "DescribeEndpointConfig": config}
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     listed = sagemaker.list_inference_components(EndpointNameEquals=name)["InferenceComponents"]
-    components = [_component_in_service(sagemaker, each["InferenceComponentName"]) for each in listed]
+    components = [
+        _component_in_service(sagemaker, each["InferenceComponentName"]) for each in listed
+    ]
     models = [each["ModelName"] for each in variants if "ModelName" in each]
     models += [each["Specification"]["ModelName"] for each in components]
     answers = [sagemaker.describe_model(ModelName=model) for model in models]
-    found |= {f"DescribeInferenceComponent[{each['InferenceComponentName']}]": each for each in components}
+    found |= {
+        f"DescribeInferenceComponent[{each['InferenceComponentName']}]": each for each in components
+    }
     found |= {f"DescribeModel[{number}]": each for number, each in enumerate(answers)}
     for member, operation in (
         ("ScalableTargets", scaling.describe_scalable_targets),
@@ -40,7 +56,11 @@ def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
     ):
         listed = operation(ServiceNamespace="sagemaker")[member]
         found[f"Describe{member}"] = [each for each in listed if f"/{name}/" in each["ResourceId"]]
-    arns = [endpoint["EndpointArn"], config["EndpointConfigArn"], *(each["ModelArn"] for each in answers)]
+    arns = [
+        endpoint["EndpointArn"],
+        config["EndpointConfigArn"],
+        *(each["ModelArn"] for each in answers),
+    ]
     for arn in arns:
         tags = sagemaker.list_tags(ResourceArn=arn)["Tags"]
         own = {each["Key"]: each["Value"] for each in tags if not each["Key"].startswith("aws:")}

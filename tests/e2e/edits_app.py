@@ -83,7 +83,9 @@ class _Edited(cdk.Stack):
         if not version.has_reader:
             return
         variants = [TritonVariant(variant_name=name) for name in version.variants] or None
-        endpoint = TritonEndpoint(self, version.name, model="adder", variants=variants, **self._options())
+        endpoint = TritonEndpoint(
+            self, version.name, model="adder", variants=variants, **self._options()
+        )
         if version.scaled_to is not None:
             count = endpoint.variants[-1].auto_scale_instance_count(
                 min_capacity=1, max_capacity=version.scaled_to
@@ -100,7 +102,9 @@ class _Edited(cdk.Stack):
     def add_component(self) -> None:
         options = self._options()
         repository = options.pop("model_repository")
-        host = TritonComponentEndpoint(self, "E", min_instance_count=1, max_instance_count=2, **options)
+        host = TritonComponentEndpoint(
+            self, "E", min_instance_count=1, max_instance_count=2, **options
+        )
         TritonInferenceComponent(
             self,
             "C",

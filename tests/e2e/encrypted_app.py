@@ -44,7 +44,9 @@ class EncryptedStack(cdk.Stack):
             "previous keys": lambda: self._single(self._previous_keys()),
             "multi-model": self._many,
             "component": self._component,
-            "capture": lambda: self._single({"data_capture": DataCapture(bucket=self.bucket("Captured"))}),
+            "capture": lambda: self._single(
+                {"data_capture": DataCapture(bucket=self.bucket("Captured"))}
+            ),
         }
         kinds[kind]()
 
@@ -78,13 +80,17 @@ class EncryptedStack(cdk.Stack):
 
     def _bucket_keys(self) -> dict[str, Any]:
         """Buckets with a key, and options without one."""
-        queue = AsyncInferenceConfig(bucket=self.bucket("Output"), input_bucket=self.bucket("Input"))
+        queue = AsyncInferenceConfig(
+            bucket=self.bucket("Output"), input_bucket=self.bucket("Input")
+        )
         return {"async_inference": queue, "core_dump": CoreDump(bucket=self.bucket("Dumps"))}
 
     def _previous_keys(self) -> dict[str, Any]:
         """No current key, so only the grants know the keys."""
         bucket, key = self.bucket("Queue", has_key=False), self.key("Previous")
-        return {"async_inference": AsyncInferenceConfig(bucket=bucket, previous_encryption_keys=[key])}
+        return {
+            "async_inference": AsyncInferenceConfig(bucket=bucket, previous_encryption_keys=[key])
+        }
 
     def _single(self, options: dict[str, Any]) -> None:
         repository = TritonModelRepository(self, "Models", source=self.source)
@@ -98,7 +104,9 @@ class EncryptedStack(cdk.Stack):
         )
         self.data = endpoint._encrypted_data
         if "async_inference" in options:
-            caller = iam.Role(self, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+            caller = iam.Role(
+                self, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com")
+            )
             endpoint.grant_invoke_async(caller)
 
     def _many(self) -> None:
@@ -144,11 +152,15 @@ class QueueStack(cdk.Stack):
         keys = {name: kms.Key(self, name) for name in ("Old", "New")}
         current = None if key is None else keys[key]
         given = [keys[name] for name in previous]
-        queue = s3.Bucket(self, "Queue", encryption_key=current, removal_policy=cdk.RemovalPolicy.DESTROY)
+        queue = s3.Bucket(
+            self, "Queue", encryption_key=current, removal_policy=cdk.RemovalPolicy.DESTROY
+        )
         endpoint = TritonEndpoint(
             self,
             "Endpoint",
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             model="adder",
             endpoint_name="adder",
             instance_type=INSTANCE_TYPE,
@@ -181,7 +193,11 @@ def synthesize_callers(
         previous_encryption_keys=[keys[name] for name in previous],
     )
     TritonMultiModelEndpoint(
-        serving, "Endpoint", model_repository=repository, endpoint_name="many", instance_type=INSTANCE_TYPE
+        serving,
+        "Endpoint",
+        model_repository=repository,
+        endpoint_name="many",
+        instance_type=INSTANCE_TYPE,
     )
     principal = iam.ServicePrincipal("lambda.amazonaws.com")
     repository.grant_read_index(iam.Role(cdk.Stack(app, "Callers"), "Caller", assumed_by=principal))

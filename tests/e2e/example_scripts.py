@@ -20,7 +20,9 @@ PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 Template = dict[str, Any]
 
 
-def run_script(example: str, script: str, *arguments: object, systems: Path = PUBLISHED_SYSTEMS) -> str:
+def run_script(
+    example: str, script: str, *arguments: object, systems: Path = PUBLISHED_SYSTEMS
+) -> str:
     """Return what the script prints; skip the test with its message if a download fails.
 
     ``systems`` is a copy of the examples, for scripts that write beside themselves.
@@ -32,7 +34,9 @@ def run_script(example: str, script: str, *arguments: object, systems: Path = PU
     return done.stdout
 
 
-def synthesize(example: str, directory: Path, *, systems: Path = PUBLISHED_SYSTEMS, **context: str) -> Path:
+def synthesize(
+    example: str, directory: Path, *, systems: Path = PUBLISHED_SYSTEMS, **context: str
+) -> Path:
     """Return the example's cloud assembly, synthesized with the settings of its cdk.json."""
     synthesize_app(systems / example / "app.py", directory, context)
     return directory
@@ -53,7 +57,8 @@ def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str
     (endpoint,) = [
         each["Properties"]
         for each in resources.values()
-        if each["Type"] == "AWS::SageMaker::Endpoint" and each["Properties"]["EndpointName"] == endpoint_name
+        if each["Type"] == "AWS::SageMaker::Endpoint"
+        and each["Properties"]["EndpointName"] == endpoint_name
     ]
     config = resources[_logical_id(endpoint["EndpointConfigName"])]["Properties"]
     (variant,) = config["ProductionVariants"]

@@ -82,7 +82,9 @@ class FilesStack(cdk.Stack):
         cdk.CfnOutput(self, "TwiceName", value=twice.endpoint_name)
 
 
-def add_single(scope: cdk.Stack, repository: TritonModelRepository, **options: Any) -> TritonEndpoint:
+def add_single(
+    scope: cdk.Stack, repository: TritonModelRepository, **options: Any
+) -> TritonEndpoint:
     """Add an endpoint of the model, which has its files in S3."""
     return TritonEndpoint(
         scope,
@@ -96,7 +98,9 @@ def add_single(scope: cdk.Stack, repository: TritonModelRepository, **options: A
 
 def fail_after(*endpoints: Resource) -> None:
     """Add a resource to the stack of the endpoints that cannot be created, after them."""
-    broken = cloudwatch.CfnDashboard(cdk.Stack.of(endpoints[0]), "Broken", dashboard_body="not json")
+    broken = cloudwatch.CfnDashboard(
+        cdk.Stack.of(endpoints[0]), "Broken", dashboard_body="not json"
+    )
     broken.node.add_dependency(*endpoints)
 
 

@@ -29,7 +29,9 @@ class GuardedStack(cdk.Stack):
         self.endpoint = TritonEndpoint(
             self,
             "Fleets",
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             model="alpha",
             instance_type=InstanceType.of("ml.g5.xlarge"),
             variants=[

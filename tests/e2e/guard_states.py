@@ -13,7 +13,9 @@ SMALL, LARGE = "ml.g5.xlarge", "ml.g5.12xlarge"
 class State:
     """The differences; ``fails`` says when a resource fails: before, between or after."""
 
-    instance_types: Mapping[str, str] = field(default_factory=lambda: {"blue": SMALL, "green": SMALL})
+    instance_types: Mapping[str, str] = field(
+        default_factory=lambda: {"blue": SMALL, "green": SMALL}
+    )
     scaled: tuple[str, ...] = ("blue", "green")
     has_guard: bool = True
     fails: str | None = None

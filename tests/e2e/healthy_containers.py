@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from local_assembly import ADDING_MODEL, PYTHON_CONFIG, adding_ensemble, adding_model, below, write_archive
+from local_assembly import (
+    ADDING_MODEL,
+    PYTHON_CONFIG,
+    adding_ensemble,
+    adding_model,
+    below,
+    write_archive,
+)
 from provoked_failures import Provocation, ServerThatKeepsItsLog, server_settings
 
 from constructs_triton_tools.local.sources.specs import ContainerSpec
@@ -18,7 +25,9 @@ _WARMUP = (
 )
 
 
-def _healthy(name: str, config: str = PYTHON_CONFIG, code: str = _ADDING, **more: str) -> Provocation:
+def _healthy(
+    name: str, config: str = PYTHON_CONFIG, code: str = _ADDING, **more: str
+) -> Provocation:
     """One Python model that is served."""
     return Provocation("", name, below("m", {"config.pbtxt": config, "1/model.py": code, **more}))
 
@@ -36,12 +45,17 @@ HEALTHY = [
     _healthy("dynamic batching", _BATCHING + "dynamic_batching { preferred_batch_size: [ 4 ] }"),
     _healthy("two instances", PYTHON_CONFIG + "instance_group { kind: KIND_CPU count: 2 }"),
     _healthy("warm-up", PYTHON_CONFIG + _WARMUP),
-    _healthy("two versions", PYTHON_CONFIG + "version_policy { all { } }", **{"2/model.py": _ADDING}),
+    _healthy(
+        "two versions", PYTHON_CONFIG + "version_policy { all { } }", **{"2/model.py": _ADDING}
+    ),
     _healthy("folder of an editor", **{".ipynb_checkpoints/model.py": "no version"}),
     _healthy("parameters", PYTHON_CONFIG + 'parameters { key: "a" value { string_value: "b" } }'),
-    _healthy("no configuration", "backend: 'python'\n" + PYTHON_CONFIG.replace('backend: "python"', "")),
     _healthy(
-        "a module is optional", code="print(\"ModuleNotFoundError: No module named 'flash'\")\n" + _ADDING
+        "no configuration", "backend: 'python'\n" + PYTHON_CONFIG.replace('backend: "python"', "")
+    ),
+    _healthy(
+        "a module is optional",
+        code="print(\"ModuleNotFoundError: No module named 'flash'\")\n" + _ADDING,
     ),
     _healthy(
         "a model that logs",
@@ -53,13 +67,18 @@ HEALTHY = [
         "a model that warns",
         code="import warnings\nwarnings.warn('Killed')\n" + ADDING_MODEL.format(constant=1),
     ),
-    _healthy("a model that prints", code="print('INFO retry after ThrottlingException (503)')\n" + _ADDING),
+    _healthy(
+        "a model that prints",
+        code="print('INFO retry after ThrottlingException (503)')\n" + _ADDING,
+    ),
     _variable("LOG_VERBOSE", "true"),
     _variable("LOG_INFO", "false"),
     _variable("SHM_DEFAULT_BYTE_SIZE", "1048576"),
     _variable("THREAD_COUNT", "2"),
     _variable("ADDITIONAL_ARGS", "--exit-timeout-secs=5"),
-    Provocation("", "ensemble", adding_ensemble("m", 1, 2), {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"}),
+    Provocation(
+        "", "ensemble", adding_ensemble("m", 1, 2), {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"}
+    ),
     Provocation(
         "",
         "two models",

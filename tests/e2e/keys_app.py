@@ -44,7 +44,10 @@ class KeysStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: KeyState) -> None:
         super().__init__(scope, id)
-        keys = {name: kms.Key(self, name, removal_policy=cdk.RemovalPolicy.DESTROY) for name in state.keys}
+        keys = {
+            name: kms.Key(self, name, removal_policy=cdk.RemovalPolicy.DESTROY)
+            for name in state.keys
+        }
         key = None if state.key is None else keys[state.key]
         given: dict[str, Any] = {"encryption_key": key, "removal_policy": state.removal_policy}
         shared = s3.Bucket(self, "Shared", **given) if state.shares_bucket else None
@@ -61,7 +64,12 @@ class KeysStack(cdk.Stack):
         )
         if shared is not None:
             others = TritonModelRepository(
-                self, "Others", source=source, prefix="others/", previous_encryption_keys=previous, **place
+                self,
+                "Others",
+                source=source,
+                prefix="others/",
+                previous_encryption_keys=previous,
+                **place,
             )
             TritonMultiModelEndpoint(
                 self, "OthersEndpoint", model_repository=others, instance_type=INSTANCE_TYPE

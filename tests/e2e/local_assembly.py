@@ -70,7 +70,9 @@ def adding_model(constant: float, *, config: str = PYTHON_CONFIG) -> dict[str, s
 def adding_ensemble(name: str, first: float, second: float) -> dict[str, str]:
     """The files of an ensemble of two models that add."""
     steps = {"first": adding_model(first), "second": adding_model(second)}
-    files = {f"{step}/{path}": text for step, model in steps.items() for path, text in model.items()}
+    files = {
+        f"{step}/{path}": text for step, model in steps.items() for path, text in model.items()
+    }
     return {**files, f"{name}/config.pbtxt": ENSEMBLE_CONFIG, f"{name}/1/.keep": ""}
 
 
@@ -117,7 +119,9 @@ class AssemblyBuilder:
     def _add_file(self, digest: str, key: str) -> None:
         self.files[digest] = {
             "source": {"path": f"asset.{key}", "packaging": "file"},
-            "destinations": {"current_account-current_region": {"bucketName": BUCKET, "objectKey": key}},
+            "destinations": {
+                "current_account-current_region": {"bucketName": BUCKET, "objectKey": key}
+            },
         }
 
     def single_model(self, name: str, key: str, environment: Files | None = None) -> str:
@@ -130,12 +134,16 @@ class AssemblyBuilder:
         """Add a multi-model container with the archives that a custom resource copies; returns its id."""
         self.resources[f"{name}Bucket"] = {"Type": "AWS::S3::Bucket"}
         bucket = {"Ref": f"{name}Bucket"}
-        listed = [ListedArchive(_DIGEST.sub("", target), key, target) for target, key in keys.items()]
+        listed = [
+            ListedArchive(_DIGEST.sub("", target), key, target) for target, key in keys.items()
+        ]
         manifest = Manifest.of(listed)
         list_key = f"{manifest.digest}.json"
         (self.directory / f"asset.{list_key}").write_text(manifest.to_json())
         self._add_file(manifest.digest, list_key)
-        properties = SyncProperties(BUCKET, list_key, manifest.digest, "", "models/").to_cloudformation()
+        properties = SyncProperties(
+            BUCKET, list_key, manifest.digest, "", "models/"
+        ).to_cloudformation()
         self.resources[f"{name}Sync"] = {
             "Type": "Custom::TritonModelSync",
             "Properties": {
@@ -146,13 +154,23 @@ class AssemblyBuilder:
             },
         }
         url = {"Fn::Join": ["", ["s3://", bucket, "/models/"]]}
-        environment = {"SAGEMAKER_TRITON_PING_MODE": "live", "SAGEMAKER_TRITON_LOG_VERBOSE": "false"}
-        container = {"Mode": "MultiModel", "ModelDataUrl": url, "Environment": environment, **container}
+        environment = {
+            "SAGEMAKER_TRITON_PING_MODE": "live",
+            "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+        }
+        container = {
+            "Mode": "MultiModel",
+            "ModelDataUrl": url,
+            "Environment": environment,
+            **container,
+        }
         self._model(name, container)
         return name
 
     def _model(self, name: str, container: Mapping[str, Any]) -> None:
-        image = "${Account}.dkr.ecr.${AWS::Region}.${AWS::URLSuffix}/sagemaker-tritonserver:26.05-py3"
+        image = (
+            "${Account}.dkr.ecr.${AWS::Region}.${AWS::URLSuffix}/sagemaker-tritonserver:26.05-py3"
+        )
         account = {"Fn::FindInMap": ["TritonAccounts", {"Ref": "AWS::Region"}, "account"]}
         container = {"Image": {"Fn::Sub": [image, {"Account": account}]}, **container}
         self.resources[name] = {
@@ -185,10 +203,16 @@ class AssemblyBuilder:
         self.resources[logical_id] = {"Type": "AWS::SageMaker::Endpoint", "Properties": properties}
 
     def serve(
-        self, logical_id: str, files: Files, name: str | None = None, environment: Files | None = None
+        self,
+        logical_id: str,
+        files: Files,
+        name: str | None = None,
+        environment: Files | None = None,
     ) -> AssemblyBuilder:
         """Add an endpoint of one model."""
-        model = self.single_model(f"{logical_id}Model", self.asset(logical_id.lower(), files), environment)
+        model = self.single_model(
+            f"{logical_id}Model", self.asset(logical_id.lower(), files), environment
+        )
         self.endpoint(logical_id, {"AllTraffic": (model, 1)}, name=name)
         return self
 
@@ -216,7 +240,9 @@ class AssemblyBuilder:
             "displayName": self.stack,
         }
         assets = {"type": "cdk:asset-manifest", "properties": {"file": f"{self.stack}.assets.json"}}
-        self._write("manifest.json", {"artifacts": {self.stack: stack, f"{self.stack}.assets": assets}})
+        self._write(
+            "manifest.json", {"artifacts": {self.stack: stack, f"{self.stack}.assets": assets}}
+        )
         self._write(f"{self.stack}.template.json", self.template())
         self._write(f"{self.stack}.assets.json", {"files": self.files})
         return self.directory

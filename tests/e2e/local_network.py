@@ -51,7 +51,9 @@ def listening(processes: set[int]) -> set[tuple[str, int]]:
 def _listening(process: Path) -> set[tuple[str, int]]:
     try:
         inodes = {_inode(path) for path in (process / "fd").iterdir()}
-        lines = [line.split() for name in ("tcp", "tcp6") for line in _table(process / "net" / name)]
+        lines = [
+            line.split() for name in ("tcp", "tcp6") for line in _table(process / "net" / name)
+        ]
     except OSError:  # the process has ended
         return set()
     return {_address(line[1]) for line in lines if line[3] == _LISTEN and line[9] in inodes}

@@ -37,7 +37,9 @@ def folders(local: LocalEndpoint) -> list[Path]:
 def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
     """The target models that have a stub process, read from the operating system."""
     folder = log_of(local, endpoint).parent
-    stubs = [words for words in _command_lines() if words[0].startswith(str(folder)) and len(words) > 8]
+    stubs = [
+        words for words in _command_lines() if words[0].startswith(str(folder)) and len(words) > 8
+    ]
     return {words[8].rpartition("tar.gz")[0] + "tar.gz" for words in stubs if "tar.gz" in words[8]}
 
 
@@ -62,7 +64,9 @@ def traces(places: list[Path]) -> list[str]:
     names = [place.name for place in places]
     found = [str(place) for place in places if place.exists()]
     found += [line for name in names for line in command_lines_with(name)]
-    found += [str(region) for region in Path("/dev/shm").iterdir() if any(n in region.name for n in names)]
+    found += [
+        str(region) for region in Path("/dev/shm").iterdir() if any(n in region.name for n in names)
+    ]
     return found
 
 

@@ -163,8 +163,12 @@ def prepare_account(aws: SimulatedAccount) -> None:
     aws.bootstrap()
     aws.client("s3").create_bucket(Bucket=BUCKET)
     iam = aws.client("iam")
-    iam.create_role(RoleName=ROLE, Path="/service-role/", AssumeRolePolicyDocument=json.dumps(_TRUST))
-    iam.attach_role_policy(RoleName=ROLE, PolicyArn="arn:aws:iam::aws:policy/AmazonSageMakerFullAccess")
+    iam.create_role(
+        RoleName=ROLE, Path="/service-role/", AssumeRolePolicyDocument=json.dumps(_TRUST)
+    )
+    iam.attach_role_policy(
+        RoleName=ROLE, PolicyArn="arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
+    )
 
 
 def create(aws: SimulatedAccount, endpoint: NotebookEndpoint, folder: Path) -> None:
@@ -183,7 +187,9 @@ def create(aws: SimulatedAccount, endpoint: NotebookEndpoint, folder: Path) -> N
     if endpoint.environment:
         container["Environment"] = dict(endpoint.environment)
     role = f"arn:aws:iam::123456789012:role/service-role/{ROLE}"
-    sagemaker.create_model(ModelName=endpoint.name, ExecutionRoleArn=role, PrimaryContainer=container)
+    sagemaker.create_model(
+        ModelName=endpoint.name, ExecutionRoleArn=role, PrimaryContainer=container
+    )
     sagemaker.create_endpoint_config(
         EndpointConfigName=endpoint.name,
         ProductionVariants=[{**endpoint.variant, "ModelName": endpoint.name}],

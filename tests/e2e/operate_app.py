@@ -9,7 +9,12 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 from deploy_app import write_models
 
-from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
 
 STACK = "Digits"
 NAME = "digits"
@@ -23,7 +28,9 @@ class DigitsStack(cdk.Stack):
         endpoint = TritonMultiModelEndpoint(
             self,
             "Digits",
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             instance_type=InstanceType.of(instance_type),
             endpoint_name=NAME,
             scaling_guard=True,

@@ -66,7 +66,10 @@ class PooledStack(cdk.Stack):
         }
         first, *others = state.types
         pools = [InstancePool(InstanceType.of(first))]
-        pools += [InstancePool(InstanceType.of(each), model_repository=repositories[each]) for each in others]
+        pools += [
+            InstancePool(InstanceType.of(each), model_repository=repositories[each])
+            for each in others
+        ]
         self.endpoint = TritonEndpoint(
             self,
             "Ranker",
@@ -81,7 +84,9 @@ class PooledStack(cdk.Stack):
         else:
             count.scale_on_concurrent_requests("Load", target_concurrent_requests=_LOADS[first])
         if state.is_broken:
-            cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json").node.add_dependency(count)
+            cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json").node.add_dependency(
+                count
+            )
         cdk.CfnOutput(self, "Name", value=self.endpoint.endpoint_name)
 
 

@@ -12,7 +12,10 @@ import pytest
 from local_assembly import PYTHON_CONFIG, below, write_archive
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.server.host_features import has_private_addresses, has_private_mounts
+from constructs_triton_tools.local.server.host_features import (
+    has_private_addresses,
+    has_private_mounts,
+)
 from constructs_triton_tools.local.server.installation import find_installation, inspect_python
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec
@@ -48,7 +51,9 @@ class Provocation:
 
 def _config(id: str, name: str, config: str, **files: str) -> Provocation:
     """A Python model with this configuration."""
-    return Provocation(id, name, below("m", {"config.pbtxt": config, "1/model.py": _MODEL, **files}))
+    return Provocation(
+        id, name, below("m", {"config.pbtxt": config, "1/model.py": _MODEL, **files})
+    )
 
 
 def _added(id: str, name: str, more: str) -> Provocation:
@@ -102,7 +107,9 @@ PROVOCATIONS = [
     _variable("shm-not-a-number", "SHM_DEFAULT_BYTE_SIZE", "large"),
     _variable("shm-too-small", "SHM_DEFAULT_BYTE_SIZE", "16M"),
     _variable("shm-too-small", "SHM_DEFAULT_BYTE_SIZE", "1000"),
-    _code("py-module-misspelled", "misspelled module", "import triton_python_backend_util\n" + _MODEL),
+    _code(
+        "py-module-misspelled", "misspelled module", "import triton_python_backend_util\n" + _MODEL
+    ),
     _code("py-module-missing", "missing package", "import no_such_package\n" + _MODEL),
     _code("py-syntax", "invalid Python", "class TritonPythonModel(:\n"),
     _code("py-no-class", "another class", "class Model:\n    pass\n"),
@@ -119,10 +126,14 @@ PROVOCATIONS = [
     _config("platform-unknown", "python as platform", PYTHON_CONFIG.replace("backend", "platform")),
     _added("name-differs", "another name", 'name: "other"\n'),
     Provocation(
-        "no-version", "no version folder", below("m", {"config.pbtxt": PYTHON_CONFIG, "model.py": _MODEL})
+        "no-version",
+        "no version folder",
+        below("m", {"config.pbtxt": PYTHON_CONFIG, "model.py": _MODEL}),
     ),
     Provocation(
-        "no-version", "version v1", below("m", {"config.pbtxt": PYTHON_CONFIG, "v1/model.py": _MODEL})
+        "no-version",
+        "version v1",
+        below("m", {"config.pbtxt": PYTHON_CONFIG, "v1/model.py": _MODEL}),
     ),
     _config("io-data-type", "no data type", PYTHON_CONFIG.replace("data_type: TYPE_FP32", "", 1)),
     _config("io-dims", "dim 0", PYTHON_CONFIG.replace("[ -1 ]", "[ 0 ]", 1)),
@@ -132,7 +143,9 @@ PROVOCATIONS = [
         _BATCHING + "dynamic_batching { preferred_batch_size: [ 8 ] }",
     ),
     _config(
-        "reshape", "reshape", PYTHON_CONFIG.replace("dims: [ -1 ]", "dims: [ 4 ] reshape { shape: [ 3 ] }", 1)
+        "reshape",
+        "reshape",
+        PYTHON_CONFIG.replace("dims: [ -1 ]", "dims: [ 4 ] reshape { shape: [ 3 ] }", 1),
     ),
     _added(
         "sequence-control",
@@ -145,10 +158,26 @@ PROVOCATIONS = [
         "batch output",
         'batch_output { target_name: "NOPE" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "X" }',
     ),
-    _config("tensorrt-only", "shape tensor", PYTHON_CONFIG.replace("dims", "is_shape_tensor: true dims", 1)),
-    _added("repo-agent-or-op", "repository agent", 'model_repository_agents { agents { name: "nope" } }'),
-    _config("file-missing-label", "label file", PYTHON_CONFIG.replace('"Y"', '"Y" label_filename: "no.txt"')),
-    _added("py-env-absent", "no environment", _EXECUTION_ENV.format("$$TRITON_MODEL_DIRECTORY/env.tar.gz")),
+    _config(
+        "tensorrt-only",
+        "shape tensor",
+        PYTHON_CONFIG.replace("dims", "is_shape_tensor: true dims", 1),
+    ),
+    _added(
+        "repo-agent-or-op",
+        "repository agent",
+        'model_repository_agents { agents { name: "nope" } }',
+    ),
+    _config(
+        "file-missing-label",
+        "label file",
+        PYTHON_CONFIG.replace('"Y"', '"Y" label_filename: "no.txt"'),
+    ),
+    _added(
+        "py-env-absent",
+        "no environment",
+        _EXECUTION_ENV.format("$$TRITON_MODEL_DIRECTORY/env.tar.gz"),
+    ),
     _config(
         "py-env-format",
         "environment is text",
@@ -188,7 +217,9 @@ def provoke(provocation: Provocation, folder: Path) -> tuple[str, Path]:
     with pytest.raises(LocalEndpointError) as failed:
         asyncio.run(server.start())
     message = str(failed.value)
-    if not server.kept_log.exists():  # the start script refused it; in AWS it prints its message to the log
+    if (
+        not server.kept_log.exists()
+    ):  # the start script refused it; in AWS it prints its message to the log
         server.kept_log.write_text(message[message.index("ERROR") :])
     return message, server.kept_log
 

@@ -11,7 +11,9 @@ from seeded_life import Life
 from cdk_rehearse import Behaviour, SimulatedAccount
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
-_STATES = {f"{key}-{label}": KeyState(key, label=label) for key in ("K1", "K2", None) for label in (1, 2)}
+_STATES = {
+    f"{key}-{label}": KeyState(key, label=label) for key in ("K1", "K2", None) for label in (1, 2)
+}
 _OPERATIONS = 4
 
 

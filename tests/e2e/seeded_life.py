@@ -28,7 +28,14 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 Versions = tuple[tuple[Assembly, str], tuple[Assembly, str]]
 _FAILURE_RATE = 0.1
-_PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
+_PASSING = (
+    "CreationTime",
+    "ScalableTargetARN",
+    "PolicyARN",
+    "ScheduledActionARN",
+    "Alarms",
+    "RoleARN",
+)
 _COMPLETE, _ROLLED_BACK = "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"
 #: A guard that is added to existing scaling is refused, so no walk goes through a state without it.
 _GUARDED = [name for name, state in STATES.items() if state.has_guard]
@@ -59,7 +66,9 @@ class Life:
 
     def deploy(self, stage: Assembly, name: str, *, may_fail: bool = False) -> str:
         """Deploy a stack and return its status; a failed rollback is continued."""
-        self.aws.behaviour = self._failing(stage, name) if may_fail else Behaviour.unfriendly(self.seed)
+        self.aws.behaviour = (
+            self._failing(stage, name) if may_fail else Behaviour.unfriendly(self.seed)
+        )
         existing = self.aws.stacks.find(stage.stack_name(name))
         seen = 0 if existing is None else len(existing.events)
         stack = self.aws.deploy(stage.directory, name)
@@ -82,12 +91,17 @@ class Life:
             behaviour = replace(behaviour, failure_rate=_FAILURE_RATE)
         if self.chance.random() < 0.3:
             restored: When = self.chance.choice(("before", "after"))
-            return replace(behaviour, failing_restore={self.chance.choice(template.order): restored})
+            return replace(
+                behaviour, failing_restore={self.chance.choice(template.order): restored}
+            )
         return behaviour
 
     def scale(self) -> None:
         """Change the instances of variants with scaling, as Application Auto Scaling does on some days."""
-        scaling, sagemaker = self.aws.client("application-autoscaling"), self.aws.client("sagemaker")
+        scaling, sagemaker = (
+            self.aws.client("application-autoscaling"),
+            self.aws.client("sagemaker"),
+        )
         targets = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
         for target in targets:
             kind, endpoint, _, variant = [*target["ResourceId"].split("/"), "", ""][:4]
@@ -106,9 +120,13 @@ class Life:
         assert self.aws.fleets.losses == []
         assert self.aws.fleets.drops == [], [str(each) for each in self.aws.fleets.drops]
         self.aws.fleets.forget()
-        refused = [f"{each.logical_id}: {each.reason}" for each in events if each.status == "DELETE_FAILED"]
+        refused = [
+            f"{each.logical_id}: {each.reason}" for each in events if each.status == "DELETE_FAILED"
+        ]
         assert refused == [], refused
-        failed = [f"{each.logical_id}: {each.reason}" for each in events if each.status.endswith("FAILED")]
+        failed = [
+            f"{each.logical_id}: {each.reason}" for each in events if each.status.endswith("FAILED")
+        ]
         assert not stack.status.endswith("FAILED"), (stack.status, failed)
 
     def destroy(self, names: list[str]) -> None:
@@ -156,7 +174,9 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
     chance = random.Random(seed)
     states = chance.choices(_GUARDED, k=3)
     # A process has one account at a time, so the declared scaling is looked up first.
-    declared = {state: declared_scaling(directory, state) for state in states if STATES[state].fails is None}
+    declared = {
+        state: declared_scaling(directory, state) for state in states if STATES[state].fails is None
+    }
     with SimulatedAccount() as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
@@ -166,7 +186,10 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
         for state in states:
             life.scale()
             before = _scaling(aws)
-            if life.deploy(Assembly(directory / state), STACK, may_fail=chance.random() < 0.5) == _COMPLETE:
+            if (
+                life.deploy(Assembly(directory / state), STACK, may_fail=chance.random() < 0.5)
+                == _COMPLETE
+            ):
                 assert _scaling(aws) == declared[state], state
             else:
                 assert aws.stack(STACK).status == _ROLLED_BACK
@@ -174,7 +197,9 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
         life.destroy([STACK])
         assert inventory(aws) == empty
         assert _scaling(aws) == []
-        assert len(aws.client("ssm").describe_parameters()["Parameters"]) == 1  # the bootstrap version
+        assert (
+            len(aws.client("ssm").describe_parameters()["Parameters"]) == 1
+        )  # the bootstrap version
         return life.orders
 
 
@@ -199,7 +224,8 @@ def _state(aws: SimulatedAccount) -> Mapping[str, Any]:
         for each in sagemaker.list_endpoints()["Endpoints"]
     }
     endpoints = {
-        name: (each["EndpointConfigName"], each["ProductionVariants"]) for name, each in running.items()
+        name: (each["EndpointConfigName"], each["ProductionVariants"])
+        for name, each in running.items()
     }
     return {"inventory": inventory(aws), "endpoints": endpoints, "scaling": _scaling(aws)}
 
@@ -218,7 +244,9 @@ def _scaling(aws: SimulatedAccount) -> list[str]:
 def _without_endpoint_name(described: Mapping[str, Any]) -> str:
     kept = {name: value for name, value in described.items() if name not in _PASSING}
     if not any(kept.get("SuspendedState", {}).values()):
-        kept.pop("SuspendedState", None)  # nothing is suspended, which is also what its absence means
+        kept.pop(
+            "SuspendedState", None
+        )  # nothing is suspended, which is also what its absence means
     endpoint_name = described["ResourceId"].split("/")[1]
     return json.dumps(kept, sort_keys=True, default=str).replace(endpoint_name, "ENDPOINT")
 

@@ -24,7 +24,9 @@ from pathlib import Path
 
 if __name__ == "__main__":
     os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing")
-    sys.path.append(str(Path(__file__).resolve().parents[1]))  # where pytest finds what all tests share
+    sys.path.append(
+        str(Path(__file__).resolve().parents[1])
+    )  # where pytest finds what all tests share
 
 from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
 from guard_app import synthesize_states
@@ -37,7 +39,9 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 _EXAMPLES = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 _GUARD, _KEYS = "scaling guard", "encryption keys"
 #: The guard and the keys take turns after the examples: they depend most on the order of events.
-_CASES = [each for place, name in enumerate(_EXAMPLES) for each in (name, (_KEYS, _GUARD)[place % 2])]
+_CASES = [
+    each for place, name in enumerate(_EXAMPLES) for each in (name, (_KEYS, _GUARD)[place % 2])
+]
 _SEEDS_AT_A_TIME = 10
 
 
@@ -103,7 +107,9 @@ def run_seeds(directory: Path, seeds: range) -> Result:
 def run_in_processes(directory: Path, seeds: range, processes: int) -> Result:
     """Run the seeds in several processes, because a process has one account at a time."""
     result, begun = Result(), time.monotonic()
-    shares = [seeds[place : place + _SEEDS_AT_A_TIME] for place in range(0, len(seeds), _SEEDS_AT_A_TIME)]
+    shares = [
+        seeds[place : place + _SEEDS_AT_A_TIME] for place in range(0, len(seeds), _SEEDS_AT_A_TIME)
+    ]
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_seeds, directory, share) for share in shares]):
             result.add(done.result())
@@ -126,7 +132,8 @@ def _run(directory: Path, seed: int) -> set[int]:
     if name == _KEYS:
         return live_with_keys(directory / "keys", seed)
     before, after = (
-        _stacks(Assembly(directory / version / "assemblies" / name), seed) for version in ("before", "after")
+        _stacks(Assembly(directory / version / "assemblies" / name), seed)
+        for version in ("before", "after")
     )
     return live_as_example(list(zip(before, after, strict=True)), seed)
 
@@ -140,10 +147,14 @@ def _stacks(assembly: Assembly, seed: int) -> list[tuple[Assembly, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--processes", type=int, default=1, help="how many processes share the seeds")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="how many processes share the seeds"
+    )
     parser.add_argument("--assemblies", type=Path, help="folder for the synthesized apps")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

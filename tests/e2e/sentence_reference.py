@@ -34,7 +34,9 @@ class SentenceReference:
     def tokenize(self, sentence: str) -> list[int]:
         """Split into the longest pieces of the vocabulary, from left to right (WordPiece)."""
         return [
-            piece for word in re.findall(r"\w+|[^\w\s]", sentence.lower()) for piece in self._pieces(word)
+            piece
+            for word in re.findall(r"\w+|[^\w\s]", sentence.lower())
+            for piece in self._pieces(word)
         ]
 
     def _pieces(self, word: str) -> list[int]:
@@ -42,7 +44,11 @@ class SentenceReference:
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
-            end = max(e for e in range(start + 1, len(word) + 1) if prefix + word[start:e] in self.vocabulary)
+            end = max(
+                e
+                for e in range(start + 1, len(word) + 1)
+                if prefix + word[start:e] in self.vocabulary
+            )
             found.append(self.vocabulary[prefix + word[start:end]])
             start = end
         return found
@@ -71,7 +77,9 @@ class SentenceReference:
         states = self._normalize(attention, self._dense(f"{attention}.dense", mixed) + states)
         inner = self._dense(f"{name}.intermediate.dense", states)
         inner = inner * (1 + erf(inner / np.sqrt(2))) / 2
-        return self._normalize(f"{name}.output", self._dense(f"{name}.output.dense", inner) + states)
+        return self._normalize(
+            f"{name}.output", self._dense(f"{name}.output.dense", inner) + states
+        )
 
     def _dense(self, name: str, states: Array) -> Array:
         return np.asarray(states @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])

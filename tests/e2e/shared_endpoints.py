@@ -107,7 +107,9 @@ _CLASSIFY = ModelConfig(
         ModelWarmup(
             name="zeros",
             batch_size=1,
-            inputs={"pixels": ModelWarmup.Input(data_type="TYPE_FP32", dims=[4, 3], zero_data=True)},
+            inputs={
+                "pixels": ModelWarmup.Input(data_type="TYPE_FP32", dims=[4, 3], zero_data=True)
+            },
         )
     ],
 )
@@ -150,9 +152,12 @@ def _colours(folder: Path) -> ModelRepository:
     )
     builder = ModelRepositoryBuilder()
     builder.add_model(pipeline)
-    builder.add_model(_NORMALIZE, _model_py("image", '{"pixels": (image / 255).astype(np.float32)}'))
     builder.add_model(
-        _CLASSIFY, _model_py("pixels", '{"scores": pixels.sum(axis=1), "unread": pixels.sum(axis=2)}')
+        _NORMALIZE, _model_py("image", '{"pixels": (image / 255).astype(np.float32)}')
+    )
+    builder.add_model(
+        _CLASSIFY,
+        _model_py("pixels", '{"scores": pixels.sum(axis=1), "unread": pixels.sum(axis=2)}'),
     )
     names = 'np.array(["red", "green", "blue"], dtype=object)[logits.argmax(axis=1)]'
     builder.add_model(_LABEL, _model_py("logits", f'{{"label": {names}.reshape(-1, 1)}}'))

@@ -46,7 +46,9 @@ class StackView:
         for each in listed["StackResourceSummaries"]:
             for kind, suffix in _NAMES.items():
                 if each["ResourceType"] == f"AWS::SageMaker::{suffix}":
-                    construct = "Single" if each["LogicalResourceId"].startswith("Single") else "Many"
+                    construct = (
+                        "Single" if each["LogicalResourceId"].startswith("Single") else "Many"
+                    )
                     found[f"{kind}:{construct}"] = each["PhysicalResourceId"]
         return found
 
@@ -93,7 +95,9 @@ class StackView:
         self._sagemaker(
             "update_endpoint_weights_and_capacities",
             EndpointName=self.output(output),
-            DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": count}],
+            DesiredWeightsAndCapacities=[
+                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
+            ],
         )
 
     def _sagemaker(self, operation: str, **request: Any) -> dict[str, Any]:
@@ -124,7 +128,9 @@ class StackView:
     def objects(self, url: str) -> dict[str, bytes]:
         """The objects below a prefix, by their names relative to it."""
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        listed = self.aws.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", [])
+        listed = (
+            self.aws.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", [])
+        )
         keys = [each["Key"] for each in listed]
         return {key.removeprefix(prefix): self.object(f"s3://{bucket}/{key}") for key in keys}
 
@@ -137,10 +143,14 @@ class StackView:
         """The settings of the bucket that the stack created."""
         name = self.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
         s3 = self.aws.client("s3")
-        (rule,) = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
+        (rule,) = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"][
+            "Rules"
+        ]
         (owner,) = s3.get_bucket_ownership_controls(Bucket=name)["OwnershipControls"]["Rules"]
         return {
-            "public_access_block": s3.get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"],
+            "public_access_block": s3.get_public_access_block(Bucket=name)[
+                "PublicAccessBlockConfiguration"
+            ],
             "encryption": rule["ApplyServerSideEncryptionByDefault"]["SSEAlgorithm"],
             "ownership": owner["ObjectOwnership"],
             "policy": json.loads(s3.get_bucket_policy(Bucket=name)["Policy"]),
@@ -154,25 +164,37 @@ class StackView:
         return [name for name in names if f"{self._prefix}-" in name.lower()]
 
     def _all_names(self) -> dict[str, list[str]]:
-        clients = {name: self.aws.client(name) for name in ("s3", "sagemaker", "iam", "lambda", "logs")}
-        cloudwatch, scaling = self.aws.client("cloudwatch"), self.aws.client("application-autoscaling")
+        clients = {
+            name: self.aws.client(name) for name in ("s3", "sagemaker", "iam", "lambda", "logs")
+        }
+        cloudwatch, scaling = (
+            self.aws.client("cloudwatch"),
+            self.aws.client("application-autoscaling"),
+        )
         targets = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
-        policies = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+        policies = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")[
+            "ScalingPolicies"
+        ]
         sagemaker = clients["sagemaker"]
         return {
             "bucket": [each["Name"] for each in clients["s3"].list_buckets()["Buckets"]],
             "model": [each["ModelName"] for each in sagemaker.list_models()["Models"]],
             "endpoint-config": [
-                each["EndpointConfigName"] for each in sagemaker.list_endpoint_configs()["EndpointConfigs"]
+                each["EndpointConfigName"]
+                for each in sagemaker.list_endpoint_configs()["EndpointConfigs"]
             ],
             "endpoint": [each["EndpointName"] for each in sagemaker.list_endpoints()["Endpoints"]],
             "role": [each["RoleName"] for each in clients["iam"].list_roles()["Roles"]],
-            "function": [each["FunctionName"] for each in clients["lambda"].list_functions()["Functions"]],
+            "function": [
+                each["FunctionName"] for each in clients["lambda"].list_functions()["Functions"]
+            ],
             "log-group": [
                 each["logGroupName"] for each in clients["logs"].describe_log_groups()["logGroups"]
             ],
             "alarm": [each["AlarmName"] for each in cloudwatch.describe_alarms()["MetricAlarms"]],
-            "dashboard": [each["DashboardName"] for each in cloudwatch.list_dashboards()["DashboardEntries"]],
+            "dashboard": [
+                each["DashboardName"] for each in cloudwatch.list_dashboards()["DashboardEntries"]
+            ],
             "scalable-target": [each["ResourceId"] for each in targets],
             "scaling-policy": [each["ResourceId"] for each in policies],
         }

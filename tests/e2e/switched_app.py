@@ -64,7 +64,9 @@ class SwitchedStack(cdk.Stack):
         endpoint = served(
             self,
             "Echo",
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             instance_type=InstanceType.of(state.instance_type),
             endpoint_name=ENDPOINT,
             off_switch="Night" if state.has_switch else None,

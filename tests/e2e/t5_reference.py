@@ -93,7 +93,9 @@ class T5Reference:
 
     def _bias(self, stack: str, length: int) -> Array:
         """Return [heads, query, key], computed from the bucket of each distance."""
-        table = self.weights[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
+        table = self.weights[
+            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        ]
         buckets = [
             [self._bucket(key - query, stack == "encoder") for key in range(length)]
             for query in range(length)

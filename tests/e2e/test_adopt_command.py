@@ -60,7 +60,10 @@ def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path)
         "ComparisonOperator": "GreaterThanThreshold",
     }
     for name in ("notebook", "others"):
-        dimensions = [{"Name": "EndpointName", "Value": name}, {"Name": "VariantName", "Value": "AllTraffic"}]
+        dimensions = [
+            {"Name": "EndpointName", "Value": name},
+            {"Name": "VariantName", "Value": "AllTraffic"},
+        ]
         aws.client("cloudwatch").put_metric_alarm(
             AlarmName=f"{name}-is-slow", Dimensions=dimensions, **metric, **rule
         )
@@ -71,7 +74,13 @@ def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path)
     report = (tmp_path / "app" / "ADOPT.md").read_text()
     assert "alarm notebook-is-slow" in report
     titles = [line.removeprefix("## ") for line in report.splitlines() if line.startswith("## ")]
-    sections = ["Carried over", "Different on purpose", "Could not be read", "Steps", "What stays behind"]
+    sections = [
+        "Carried over",
+        "Different on purpose",
+        "Could not be read",
+        "Steps",
+        "What stays behind",
+    ]
     assert titles == sections
     assert "npx cdk deploy" in report
     mapping = json.loads((tmp_path / "app" / "import.json").read_text())
@@ -90,15 +99,26 @@ def test_secrets_are_written_nowhere(aws: SimulatedAccount, tmp_path: Path) -> N
     everything = printed + "".join(path.read_text() for path in files)
     assert [each for each in [*SECRETS.values(), "tag-secret"] if each in everything] == []
     report = (tmp_path / "app" / "ADOPT.md").read_text()
-    written = report.partition("## Values that are written as they are")[2].partition("\n## ")[0].splitlines()
-    assert written[-2:] == [f"- tags of {ENDPOINT_ARN}: team", "- variables of model first: MODE, PIN"]
+    written = (
+        report.partition("## Values that are written as they are")[2]
+        .partition("\n## ")[0]
+        .splitlines()
+    )
+    assert written[-2:] == [
+        f"- tags of {ENDPOINT_ARN}: team",
+        "- variables of model first: MODE, PIN",
+    ]
     stack = synthesize(tmp_path / "app", tmp_path / "assembly")
     assert_endpoint(stack, instance_types="ml.g5.xlarge")
     template = json.loads((tmp_path / "assembly" / "Endpoint.template.json").read_text())
-    added = {name: each for name, each in template["Parameters"].items() if name != "BootstrapVersion"}
+    added = {
+        name: each for name, each in template["Parameters"].items() if name != "BootstrapVersion"
+    }
     assert len(added) == len(SECRETS) + 1
     assert all(each == {"Type": "String", "NoEcho": True} for each in added.values())
-    (model,) = [each for each in template["Resources"].values() if each["Type"] == "AWS::SageMaker::Model"]
+    (model,) = [
+        each for each in template["Resources"].values() if each["Type"] == "AWS::SageMaker::Model"
+    ]
     environment = model["Properties"]["PrimaryContainer"]["Environment"]
     assert environment["MODE"] == "fast"
     assert all(environment[name]["Ref"] in added for name in SECRETS)
@@ -106,13 +126,19 @@ def test_secrets_are_written_nowhere(aws: SimulatedAccount, tmp_path: Path) -> N
 
 def test_what_is_not_carried_over_has_to_be_accepted(aws: SimulatedAccount, tmp_path: Path) -> None:
     """Without ``--accept`` of each code, nothing is written and the exit code is 1."""
-    model = write_archive(tmp_path / "wrong.tar.gz", {"first": 1}, "max_batch_size: 4\nmax_queue: 3\n")
+    model = write_archive(
+        tmp_path / "wrong.tar.gz", {"first": 1}, "max_batch_size: 4\nmax_queue: 3\n"
+    )
     aws.client("s3").upload_file(str(model), BUCKET, KEY)
     serve(aws, {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}, AcceleratorType="ml.eia2.medium")
     app = tmp_path / "app"
     code, printed = run(aws, "notebook", "-o", str(app), "--no-synth")
     assert (code, app.exists()) == (1, False)
-    codes = [line.partition("]")[0].strip(" [") for line in printed.splitlines() if line.startswith("  [")]
+    codes = [
+        line.partition("]")[0].strip(" [")
+        for line in printed.splitlines()
+        if line.startswith("  [")
+    ]
     assert {"accelerator-type", "image-config"} < set(codes)
     some = [word for each in codes[1:] for word in ("--accept", each)]
     assert run(aws, "notebook", "-o", str(app), "--no-synth", *some)[0] == 1
@@ -151,7 +177,11 @@ def test_key_of_an_archive_is_known_to_the_role(aws: SimulatedAccount, tmp_path:
     key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
     body = (tmp_path / "model.tar.gz").read_bytes()
     aws.client("s3").put_object(
-        Bucket=BUCKET, Key="many/a.tar.gz", Body=body, ServerSideEncryption="aws:kms", SSEKMSKeyId=key
+        Bucket=BUCKET,
+        Key="many/a.tar.gz",
+        Body=body,
+        ServerSideEncryption="aws:kms",
+        SSEKMSKeyId=key,
     )
     serve(aws, {"ModelDataUrl": f"s3://{BUCKET}/many/", "Mode": "MultiModel"})
     expect_app(aws, tmp_path)
@@ -166,7 +196,9 @@ def test_archive_with_further_models_stays_whole(aws: SimulatedAccount, tmp_path
     assert (expect_app(aws, tmp_path) / "models.tar.gz").read_bytes() == archive.read_bytes()
     assembly = tmp_path / "assembly-import"
     assets = json.loads((assembly / "Endpoint.assets.json").read_text())["files"].values()
-    assert archive.read_bytes() in [(assembly / each["source"]["path"]).read_bytes() for each in assets]
+    assert archive.read_bytes() in [
+        (assembly / each["source"]["path"]).read_bytes() for each in assets
+    ]
 
 
 def test_what_cannot_be_looked_at_ends_with_two(aws: SimulatedAccount, tmp_path: Path) -> None:
@@ -225,7 +257,9 @@ def test_printed_policy_has_exactly_the_calls(aws: SimulatedAccount, tmp_path: P
         with mock.patch("botocore.client.BaseClient._make_api_call", recording(used)):
             code, printed = run(aws, "notebook", "-o", str(tmp_path / str(number)), "--no-synth")
         assert code == 0, printed
-        aws.client("sagemaker").delete_endpoint(EndpointName="notebook") if kind is not components else None
+        aws.client("sagemaker").delete_endpoint(
+            EndpointName="notebook"
+        ) if kind is not components else None
         delete_models(aws) if kind is not components else None
     assert used == allowed - {"kms:Decrypt"}
 

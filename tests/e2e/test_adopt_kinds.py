@@ -39,21 +39,27 @@ class Notebook:
         self.aws = aws
         self.sagemaker = aws.client("sagemaker")
 
-    def model(self, name: str = "first", container: dict[str, Any] | None = None, **options: Any) -> None:
+    def model(
+        self, name: str = "first", container: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         given = {"Image": IMAGE, "ModelDataUrl": ARCHIVE, **(container or {})}
         given = {key: value for key, value in given.items() if value is not None}
         self.sagemaker.create_model(
             ModelName=name, ExecutionRoleArn=ROLE_ARN, PrimaryContainer=given, **options
         )
 
-    def endpoint(self, *variants: dict[str, Any], tags: dict[str, str] | None = None, **config: Any) -> None:
+    def endpoint(
+        self, *variants: dict[str, Any], tags: dict[str, str] | None = None, **config: Any
+    ) -> None:
         found = [{**VARIANT, **each} for each in variants or ({},)]
         found = [{key: value for key, value in each.items() if value is not None} for each in found]
         self.sagemaker.create_endpoint_config(
             EndpointConfigName="config-2023", ProductionVariants=found, **config
         )
         listed = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
-        self.sagemaker.create_endpoint(EndpointName="notebook", EndpointConfigName="config-2023", Tags=listed)
+        self.sagemaker.create_endpoint(
+            EndpointName="notebook", EndpointConfigName="config-2023", Tags=listed
+        )
 
 
 def several_variants(notebook: Notebook) -> None:
@@ -104,7 +110,9 @@ def shadow(notebook: Notebook) -> None:
     notebook.model()
     notebook.model("second")
     copy = {**VARIANT, "VariantName": "Shadow", "ModelName": "second", "InitialVariantWeight": 0.5}
-    notebook.endpoint({"RoutingConfig": {"RoutingStrategy": "RANDOM"}}, ShadowProductionVariants=[copy])
+    notebook.endpoint(
+        {"RoutingConfig": {"RoutingStrategy": "RANDOM"}}, ShadowProductionVariants=[copy]
+    )
 
 
 def asynchronous(notebook: Notebook) -> None:
@@ -122,7 +130,11 @@ def captured(notebook: Notebook) -> None:
     key = notebook.aws.client("kms").create_key()["KeyMetadata"]["Arn"]
     notebook.model()
     notebook.endpoint(
-        {"InstanceType": "ml.p3.2xlarge", "VolumeSizeInGB": 100, "ModelDataDownloadTimeoutInSeconds": 1200},
+        {
+            "InstanceType": "ml.p3.2xlarge",
+            "VolumeSizeInGB": 100,
+            "ModelDataDownloadTimeoutInSeconds": 1200,
+        },
         KmsKeyId=key,
         DataCaptureConfig={
             "EnableCapture": True,
@@ -138,10 +150,14 @@ def isolated(notebook: Notebook) -> None:
     ec2 = notebook.aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     subnets = [
-        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=f"{REGION}{zone}")["Subnet"]
+        ec2.create_subnet(
+            VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=f"{REGION}{zone}"
+        )["Subnet"]
         for n, zone in enumerate("ab")
     ]
-    group = ec2.create_security_group(VpcId=vpc, GroupName="serving", Description="serving")["GroupId"]
+    group = ec2.create_security_group(VpcId=vpc, GroupName="serving", Description="serving")[
+        "GroupId"
+    ]
     network = {"Subnets": [each["SubnetId"] for each in subnets], "SecurityGroupIds": [group]}
     notebook.model(VpcConfig=network, EnableNetworkIsolation=True)
     notebook.endpoint()
@@ -171,7 +187,9 @@ def pools(notebook: Notebook) -> None:
     notebook.model()
     notebook.model("second")
     types = ["ml.g5.xlarge", "ml.g5.2xlarge"]
-    listed: list[dict[str, Any]] = [{"InstanceType": each, "Priority": n} for n, each in enumerate(types, 1)]
+    listed: list[dict[str, Any]] = [
+        {"InstanceType": each, "Priority": n} for n, each in enumerate(types, 1)
+    ]
     listed[1]["ModelNameOverride"] = "second"
     notebook.endpoint({"InstanceType": None, "InstancePools": listed, "InitialInstanceCount": 2})
 
@@ -187,7 +205,11 @@ def components(notebook: Notebook) -> None:
                 "Status": "ENABLED",
                 "MinInstanceCount": 1,
                 "MaxInstanceCount": 3,
-                "ScaleInPolicy": {"Strategy": "CONSOLIDATION", "CooldownInMinutes": 5, "MaximumStepSize": 2},
+                "ScaleInPolicy": {
+                    "Strategy": "CONSOLIDATION",
+                    "CooldownInMinutes": 5,
+                    "MaximumStepSize": 2,
+                },
             },
         },
         ExecutionRoleArn=ROLE_ARN,
@@ -236,7 +258,16 @@ def test_kind_is_carried_over(
     aws.client("s3").upload_file(str(archive), BUCKET, ARCHIVE.removeprefix(f"s3://{BUCKET}/"))
     kind(Notebook(aws))
     before = describe(aws, "notebook")
-    words = ["adopt", "notebook", "-o", str(tmp_path / "app"), "--switch", "import", "--no-synth", "--json"]
+    words = [
+        "adopt",
+        "notebook",
+        "-o",
+        str(tmp_path / "app"),
+        "--switch",
+        "import",
+        "--no-synth",
+        "--json",
+    ]
     adoption = json.loads(run_command(*words, environment=aws.environment()))
     delete(aws)
     synthesize(tmp_path / "app", tmp_path / "assembly")

@@ -24,7 +24,9 @@ def aws(tmp_path: Path) -> Iterator[SimulatedAccount]:
         yield account
 
 
-def expect_refusal(aws: SimulatedAccount, tmp_path: Path, code: str, *texts: str, switch: str) -> None:
+def expect_refusal(
+    aws: SimulatedAccount, tmp_path: Path, code: str, *texts: str, switch: str
+) -> None:
     """``adopt`` ends with 1, prints one problem with these texts, and leaves no file or folder."""
     before = sorted(tmp_path.iterdir())
     found, printed = run(aws, "notebook", "-o", str(tmp_path / "new" / "app"), switch=switch)
@@ -42,12 +44,16 @@ def expect_refusal(aws: SimulatedAccount, tmp_path: Path, code: str, *texts: str
 def serverless(notebook: Notebook) -> None:
     notebook.model()
     config = {"MemorySizeInMB": 2048, "MaxConcurrency": 5}
-    notebook.endpoint({"ServerlessConfig": config, "InstanceType": None, "InitialInstanceCount": None})
+    notebook.endpoint(
+        {"ServerlessConfig": config, "InstanceType": None, "InitialInstanceCount": None}
+    )
 
 
 def pipeline(notebook: Notebook) -> None:
     containers = [{"Image": IMAGE, "ModelDataUrl": ARCHIVE} for _ in range(2)]
-    notebook.sagemaker.create_model(ModelName="first", ExecutionRoleArn=ROLE_ARN, Containers=containers)
+    notebook.sagemaker.create_model(
+        ModelName="first", ExecutionRoleArn=ROLE_ARN, Containers=containers
+    )
     notebook.endpoint()
 
 
@@ -55,7 +61,11 @@ def pipeline(notebook: Notebook) -> None:
     ("kind", "problem", "switch"),
     [
         (serverless, ("serverless-config", "endpoint notebook: is serverless"), "take-over"),
-        (pipeline, ("containers", "model first: is a serial pipeline of 2 containers"), "new-endpoint"),
+        (
+            pipeline,
+            ("containers", "model first: is a serial pipeline of 2 containers"),
+            "new-endpoint",
+        ),
     ],
     ids=["serverless", "pipeline"],
 )
@@ -65,7 +75,9 @@ def test_endpoint_without_construct_cannot_be_accepted(
     """Serverless endpoints and serial pipelines end with exit code 1, accepted or not."""
     kind(Notebook(aws))
     expect_refusal(aws, tmp_path, *problem, switch=switch)
-    found, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--accept", problem[0], switch=switch)
+    found, printed = run(
+        aws, "notebook", "-o", str(tmp_path / "app"), "--accept", problem[0], switch=switch
+    )
     assert (found, (tmp_path / "app").exists()) == (1, False)
     assert "--accept does not help here" in printed
 
@@ -94,7 +106,10 @@ def of_a_stack(notebook: Notebook) -> None:
     [
         (
             components,
-            ("take-over-components", "hosts inference components, which an update cannot take over"),
+            (
+                "take-over-components",
+                "hosts inference components, which an update cannot take over",
+            ),
             ["new-endpoint", "import"],
         ),
         (of_a_stack, ("stack", "belongs to CloudFormation stack Vision"), ["new-endpoint"]),
@@ -128,7 +143,10 @@ def test_components_of_a_new_endpoint_have_new_names(aws: SimulatedAccount, tmp_
 
 
 LOST_KEYS = {
-    "disabled key": ("KMS.DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled."),
+    "disabled key": (
+        "KMS.DisabledException",
+        "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.",
+    ),
     "deleted key": (
         "AccessDenied",
         "User: arn:aws:iam::123456789012:user/me is not authorized to perform: kms:Decrypt on the resource "
@@ -176,19 +194,30 @@ def test_lost_archive_is_one_problem(aws: SimulatedAccount, tmp_path: Path, lost
     expect_app(aws, tmp_path, switch="take-over")
 
 
-def test_lost_archive_without_a_model_name_has_no_app(aws: SimulatedAccount, tmp_path: Path) -> None:
+def test_lost_archive_without_a_model_name_has_no_app(
+    aws: SimulatedAccount, tmp_path: Path
+) -> None:
     """If nothing but the archive says which model is served, its loss cannot be accepted."""
     serve(aws)
     aws.client("s3").delete_object(Bucket=BUCKET, Key=KEY)
     expect_refusal(aws, tmp_path, "archive", "cannot be read", switch="take-over")
     found, printed = run(aws, "notebook", "-o", str(tmp_path / "app"), "--accept", "archive")
-    assert (found, "--accept does not help" in printed, (tmp_path / "app").exists()) == (1, True, False)
+    assert (found, "--accept does not help" in printed, (tmp_path / "app").exists()) == (
+        1,
+        True,
+        False,
+    )
 
 
-def test_archive_that_is_not_read_needs_the_name_of_the_model(aws: SimulatedAccount, tmp_path: Path) -> None:
+def test_archive_that_is_not_read_needs_the_name_of_the_model(
+    aws: SimulatedAccount, tmp_path: Path
+) -> None:
     """An archive that is too large, of a model without a name, is refused with the two ways to read it."""
     serve(aws)
     words = ["notebook", "-o", str(tmp_path / "app"), "--max-download", "0"]
     found, printed = run(aws, *words)
-    assert (found, "its archive was not read (see --max-download and --policy)" in printed) == (1, True)
+    assert (found, "its archive was not read (see --max-download and --policy)" in printed) == (
+        1,
+        True,
+    )
     expect_app(aws, tmp_path, switch="import")

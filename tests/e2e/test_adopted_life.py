@@ -24,7 +24,9 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthesize(tmp_path_factory.mktemp("assemblies"), "destroyed", "destroyed_again")
 
 
-def test_endpoint_is_adopted_updated_and_returned(assemblies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_is_adopted_updated_and_returned(
+    assemblies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each deployment brings its model, the fleet keeps its size, and the deletion restores the old state."""
     with SimulatedAccount() as aws:
         aws.bootstrap()
@@ -37,7 +39,9 @@ def test_endpoint_is_adopted_updated_and_returned(assemblies: Path, monkeypatch:
             running.append(notebook.running)
             assert notebook.count == DESIRED
             is_first = state == "destroyed"
-            assert notebook.tags == (TAGS | {"team": "research", "made-by": "cdk"} if is_first else TAGS)
+            assert notebook.tags == (
+                TAGS | {"team": "research", "made-by": "cdk"} if is_first else TAGS
+            )
         assert len({notebook.config, *running}) == 3
         for name, value in aws.environment().items():
             monkeypatch.setenv(name, value)

@@ -48,9 +48,9 @@ def test_a_job_returns_all_arrays_in_order(
     program["write_records"](str(tmp_path / "in.rec"), ({"X": array} for array in arrays))
     runtime = boto3.client("sagemaker-runtime", "us-east-1", endpoint_url=shared.endpoint_url)
     answers = [
-        runtime.invoke_endpoint(EndpointName="adder", Body=body, ContentType=program["INPUT"]["ContentType"])[
-            "Body"
-        ].read()
+        runtime.invoke_endpoint(
+            EndpointName="adder", Body=body, ContentType=program["INPUT"]["ContentType"]
+        )["Body"].read()
         for body in records(tmp_path / "in.rec")
     ]
     found = list(program["read_answers"](b"".join(answers)))

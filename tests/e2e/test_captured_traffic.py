@@ -46,12 +46,22 @@ def test_capture_is_verified_and_sent_again(
     shared: LocalEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The bodies of the server, in a capture file, are tensors, a recording that passes, and a load."""
-    record, requests, table = (str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv"))
+    record, requests, table = (
+        str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv")
+    )
     url = shared.endpoint_url
     file = tmp_path / KEY
     file.parent.mkdir(parents=True)
     file.write_text(capture(url, [1.0]) + capture(url, [1.0, 2.0]))
-    read = ["capture", "read", str(tmp_path / "data-capture"), "--record", record, "--requests", requests]
+    read = [
+        "capture",
+        "read",
+        str(tmp_path / "data-capture"),
+        "--record",
+        record,
+        "--requests",
+        requests,
+    ]
     assert main(read) == 0
     assert "X FP32[2]" in capsys.readouterr().out
     assert main(["verify", "adder", record, "--endpoint-url", url]) == 0
@@ -62,7 +72,9 @@ def test_capture_is_verified_and_sent_again(
 def test_capture_is_read_from_s3(capsys: pytest.CaptureFixture[str]) -> None:
     """A prefix in S3 is read like a folder, and --variant chooses among its files."""
     side = captured("application/json", b'{"inputs": []}')
-    line = json.dumps({"captureData": {"endpointInput": side}, "eventMetadata": {"eventId": "only"}})
+    line = json.dumps(
+        {"captureData": {"endpointInput": side}, "eventMetadata": {"eventId": "only"}}
+    )
     with mock_aws():
         s3 = boto3.client("s3", "us-east-1")
         s3.create_bucket(Bucket="traffic")

@@ -22,8 +22,22 @@ from triton_model_check.model_config import ModelConfig, PythonBackend
 from triton_model_check.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("check_server")]
-ARCHIVE = Path(__file__).parents[2] / "packages" / "check" / "tests" / "contract" / "oracle" / "cases.tar.gz"
-CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
+ARCHIVE = (
+    Path(__file__).parents[2]
+    / "packages"
+    / "check"
+    / "tests"
+    / "contract"
+    / "oracle"
+    / "cases.tar.gz"
+)
+CASES = (
+    "bad_auto_conflict",
+    "bad_py_init_raises",
+    "foreign_trt_good",
+    "bad_warmup_shape",
+    "ok_minimal",
+)
 
 _PYTHON_CONFIG = (
     'backend: "python"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
@@ -36,7 +50,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The models of several cases in one repository, each under its case's name."""
     directory = tmp_path_factory.mktemp("models")
     with tarfile.open(ARCHIVE) as archive:
-        members = [member for member in archive if member.name.removeprefix("./").split("/")[0] in CASES]
+        members = [
+            member for member in archive if member.name.removeprefix("./").split("/")[0] in CASES
+        ]
         archive.extractall(directory / "cases", members, filter="data")
     repository = directory / "repository"
     repository.mkdir()
@@ -95,13 +111,20 @@ class TritonPythonModel:
 def test_a_server_that_ended_is_no_verdict(tmp_path: Path) -> None:
     """A model whose server ends is loaded again alone, and rejected only if it crashes that server, too."""
     models = tmp_path / "models"
-    for case, times, name in (("once", 1, "SIGILL"), ("crashes", 9, "SIGILL"), ("killed", 9, "SIGKILL")):
+    for case, times, name in (
+        ("once", 1, "SIGILL"),
+        ("crashes", 9, "SIGILL"),
+        ("killed", 9, "SIGKILL"),
+    ):
         seen = str(tmp_path / f"{case}.txt")
         text = _ENDING_MODEL.format(seen=seen, times=times, name=name)
         write({f"{case}/config.pbtxt": _PYTHON_CONFIG, f"{case}/1/model.py": text}, models)
     answers = ask_server(models)
     assert answers["once"] == "loads"
-    assert answers["crashes"] == "rejected: the server ended with SIGILL while it loaded this model alone"
+    assert (
+        answers["crashes"]
+        == "rejected: the server ended with SIGILL while it loaded this model alone"
+    )
     assert answers["killed"].startswith("unknown: the server was ended by SIGKILL; ")
 
 
@@ -126,7 +149,14 @@ def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
     )
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-m", "constructs_triton.cli", "check", "--server", str(tmp_path / "models")]
+    command = [
+        sys.executable,
+        "-m",
+        "constructs_triton.cli",
+        "check",
+        "--server",
+        str(tmp_path / "models"),
+    ]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as check:
         assert eventually(started.exists)
         check.kill()
@@ -149,8 +179,14 @@ _RECORDING_MODEL = """class TritonPythonModel:
 
 def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
     """A Python model in place of ONNX Runtime receives zeros of every input, once for each batch size."""
-    tensors = [tensor("X", TensorProto.INT64, ("n", "length")), tensor("S", TensorProto.STRING, ("n", 1))]
-    outputs = [tensor("Y", TensorProto.INT64, ("n", "length")), tensor("T", TensorProto.STRING, ("n", 1))]
+    tensors = [
+        tensor("X", TensorProto.INT64, ("n", "length")),
+        tensor("S", TensorProto.STRING, ("n", 1)),
+    ]
+    outputs = [
+        tensor("Y", TensorProto.INT64, ("n", "length")),
+        tensor("T", TensorProto.STRING, ("n", 1)),
+    ]
     nodes = [node("Identity", ["X"], ["Y"]), node("Identity", ["S"], ["T"])]
     (tmp_path / "net.onnx").write_bytes(model("", nodes, tensors, outputs))
     words = ["--with-warmup", "--shape", "X=7", "-o", str(tmp_path / "models")]

@@ -64,7 +64,9 @@ def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
 def target_model(assembly: Path, name: str) -> str:
     """The archive to which the deployment would give a model's name."""
     template = json.loads((assembly / "TritonDemo.template.json").read_text())
-    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
+    (sync,) = [
+        each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"
+    ]
     archives = json.loads((assembly / sync["Properties"]["ManifestKey"]).read_text())["archives"]
     return {str(each["Name"]): str(each["TargetModel"]) for each in archives}[name]
 
@@ -73,7 +75,9 @@ def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint, assembly
     """The JSON form of a request is answered with the same probabilities as the binary form."""
     client = TritonClient.for_endpoint("catalog", endpoint_url=endpoints.endpoint_url)
     sentiment = target_model(assembly, "sentiment")
-    texts = {"text": np.array([[b"what a wonderful, helpful tool"], [b"a terrible waste"]], dtype=object)}
+    texts = {
+        "text": np.array([[b"what a wonderful, helpful tool"], [b"a terrible waste"]], dtype=object)
+    }
     binary = client.infer(texts, TargetModel=sentiment)
     plain = client.infer(texts, TargetModel=sentiment, binary=False)
     assert set(binary) == set(plain)
@@ -87,5 +91,7 @@ def test_a_request_that_is_not_an_image_is_a_model_error(runtime: Any) -> None:
 
     request = encode_request({"image": np.array([[b"no picture"]], dtype=object)})
     with pytest.raises(runtime.exceptions.ModelError) as caught:
-        runtime.invoke_endpoint(EndpointName="digits", ContentType=request.content_type, Body=request.body)
+        runtime.invoke_endpoint(
+            EndpointName="digits", ContentType=request.content_type, Body=request.body
+        )
     assert "PNG" in caught.value.response["OriginalMessage"]

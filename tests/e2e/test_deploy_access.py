@@ -49,7 +49,9 @@ def without_grant(assembly: Path, sid: str, action: str | None = None) -> Templa
             found += 1
             if sid == "ReadArchives":
                 # Only the archives: while the list of them is refused, the function waits for its new policy.
-                statement["Resource"] = [each for each in statement["Resource"] if ".tar.gz" not in str(each)]
+                statement["Resource"] = [
+                    each for each in statement["Resource"] if ".tar.gz" not in str(each)
+                ]
             if action is None and not (sid == "ReadArchives" and statement["Resource"]):
                 statements.remove(statement)
             elif action is not None:
@@ -96,7 +98,10 @@ def test_deployment_fails_without_a_grant(
 def test_models_cannot_be_loaded_without_the_grant(aws: SimulatedAccount, assembly: Path) -> None:
     """A multi-model endpoint deploys without the grant to read archives, and then cannot load one."""
     template = without_grant(assembly, "LoadModels")
-    assert aws.deploy(assembly, STACK, stack_name="NoLoad", template=template).status == "CREATE_COMPLETE"
+    assert (
+        aws.deploy(assembly, STACK, stack_name="NoLoad", template=template).status
+        == "CREATE_COMPLETE"
+    )
     view = StackView(aws, "NoLoad")
     s3 = aws.client("s3", execution_credentials(view, "ManyName"))
     bucket, alpha = bucket_of(view), alpha_key(assembly)
@@ -116,12 +121,15 @@ def test_function_writes_its_log_with_its_own_grant(
     ]
     policy["Properties"]["PolicyDocument"]["Statement"][0]["Effect"] = "Deny"
     assert (
-        aws.deploy(assembly, STACK, stack_name="NoLog", template=Template(body)).status == "CREATE_COMPLETE"
+        aws.deploy(assembly, STACK, stack_name="NoLog", template=Template(body)).status
+        == "CREATE_COMPLETE"
     )
     assert function_log(StackView(aws, "NoLog")) == []
 
 
-def test_sync_role_has_no_other_permission(aws: SimulatedAccount, granted: StackView, assembly: Path) -> None:
+def test_sync_role_has_no_other_permission(
+    aws: SimulatedAccount, granted: StackView, assembly: Path
+) -> None:
     """The function may not delete, list, read other assets, or write outside the prefix."""
     s3 = aws.client("s3", function_credentials(granted))
     bucket, assets, alpha = bucket_of(granted), asset_bucket(aws), alpha_key(assembly)
@@ -173,14 +181,18 @@ def test_execution_role_of_one_model_only_reads_its_archive(
     assert not is_allowed(lambda: s3.put_object(Bucket=assets, Key=own, Body=b""))
 
 
-def test_execution_role_writes_only_logs_and_metrics(aws: SimulatedAccount, granted: StackView) -> None:
+def test_execution_role_writes_only_logs_and_metrics(
+    aws: SimulatedAccount, granted: StackView
+) -> None:
     """The role can use endpoint logs, SageMaker metrics and its image repository, and no others."""
     credentials = execution_credentials(granted, "ManyName")
     logs, metrics, ecr = (aws.client(name, credentials) for name in ("logs", "cloudwatch", "ecr"))
     datum = [{"MetricName": "GPUUtilization", "Value": 1.0}]
     image = {"registryId": "763104351884", "imageIds": [{"imageTag": "26.05-py3"}]}
     assert is_allowed(lambda: logs.create_log_group(logGroupName="/aws/sagemaker/Endpoints/many"))
-    assert is_allowed(lambda: metrics.put_metric_data(Namespace="/aws/sagemaker/Endpoints", MetricData=datum))
+    assert is_allowed(
+        lambda: metrics.put_metric_data(Namespace="/aws/sagemaker/Endpoints", MetricData=datum)
+    )
     assert is_allowed(lambda: ecr.batch_get_image(repositoryName="sagemaker-tritonserver", **image))
     denied: list[Call] = [
         lambda: logs.create_log_group(logGroupName="/aws/lambda/other"),
@@ -196,7 +208,9 @@ def execution_credentials(view: StackView, output: str) -> RoleCredentials:
 
 
 def function_credentials(view: StackView) -> RoleCredentials:
-    return view.aws.access.assume(function(view)["Role"], service="lambda.amazonaws.com", context={})
+    return view.aws.access.assume(
+        function(view)["Role"], service="lambda.amazonaws.com", context={}
+    )
 
 
 def function(view: StackView) -> dict[str, Any]:

@@ -38,7 +38,10 @@ def view(assemblies: Path) -> Iterator[StackView]:
     with SimulatedAccount() as aws:
         aws.bootstrap()
         assert aws.deploy(assemblies / "first", STACK).status == "CREATE_COMPLETE"
-        assert aws.deploy(synthesize_queue(assemblies / "queue", None), QUEUE).status == "CREATE_COMPLETE"
+        assert (
+            aws.deploy(synthesize_queue(assemblies / "queue", None), QUEUE).status
+            == "CREATE_COMPLETE"
+        )
         yield StackView(aws, STACK)
 
 
@@ -52,7 +55,9 @@ def local(view: StackView, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None) -> float:
     """What a model adds to one."""
-    client = TritonClient.for_endpoint(endpoint, endpoint_url=local.endpoint_url, target_model=target_model)
+    client = TritonClient.for_endpoint(
+        endpoint, endpoint_url=local.endpoint_url, target_model=target_model
+    )
     (first, *_) = client.infer(ONES)["y"].flatten()
     return float(first) - 1
 
@@ -80,7 +85,9 @@ def test_model_added_to_the_prefix_is_served_without_a_deployment(
     with pytest.raises(InvocationError, match="Failed to download model data"):
         predict(local, many, target_model)
     models = assemblies / "models" / "added_model"
-    printed = run_models(view.aws, "add", "gamma", str(models), "--model", "gamma", "--stack", STACK)
+    printed = run_models(
+        view.aws, "add", "gamma", str(models), "--model", "gamma", "--stack", STACK
+    )
     assert json.loads(printed) == {"target_models": {"gamma": target_model}}
     assert predict(local, many, target_model) == 3
     listed = json.loads(run_models(view.aws, "list", "--stack", STACK))["models"]

@@ -40,7 +40,9 @@ def test_example_sleeps_wakes_is_updated_and_destroyed(
         aws.copy_scaling.scale_in(name)
         assert copies_after_change(aws, name) == 0
     call = caller_of(aws, stack, "Digits")
-    with pytest.raises(ClientError, match="Inference Component has no capacity to process this request"):
+    with pytest.raises(
+        ClientError, match="Inference Component has no capacity to process this request"
+    ):
         call(InferenceComponentName=digits)
     with pytest.raises(ClientError, match="not authorized to perform"):
         call(InferenceComponentName=alerts)
@@ -57,7 +59,9 @@ def test_example_sleeps_wakes_is_updated_and_destroyed(
 
 
 def describe(aws: SimulatedAccount, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = aws.client("sagemaker").describe_inference_component(InferenceComponentName=name)
+    found: dict[str, Any] = aws.client("sagemaker").describe_inference_component(
+        InferenceComponentName=name
+    )
     return found
 
 

@@ -61,10 +61,16 @@ def test_endpoints_serve_the_declared_models(untouched: StackView, assemblies: P
         assert variant["InferenceAmiVersion"]
         container = untouched.model(output)["PrimaryContainer"]
         assert container["Mode"] == mode
-        assert container["Image"].startswith("763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-triton")
-    assert untouched.model("ManyName")["PrimaryContainer"]["ModelDataUrl"] == untouched.output("ModelsUrl")
+        assert container["Image"].startswith(
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-triton"
+        )
+    assert untouched.model("ManyName")["PrimaryContainer"]["ModelDataUrl"] == untouched.output(
+        "ModelsUrl"
+    )
     single = untouched.model("SingleName")["PrimaryContainer"]
-    assert untouched.object(single["ModelDataUrl"]) == Declared(assemblies / "first").archive("alpha")
+    assert untouched.object(single["ModelDataUrl"]) == Declared(assemblies / "first").archive(
+        "alpha"
+    )
 
 
 def test_placed_archives_equal_the_packed_ones(untouched: StackView, assemblies: Path) -> None:
@@ -113,7 +119,9 @@ def test_deploying_again_changes_nothing(fresh: StackView, deploy: Deploy) -> No
     assert {call for call in later if call != ("s3", "PutObject")} == {("ssm", "GetParameter")}
 
 
-def test_changed_model_updates_the_endpoint(fresh: StackView, assemblies: Path, deploy: Deploy) -> None:
+def test_changed_model_updates_the_endpoint(
+    fresh: StackView, assemblies: Path, deploy: Deploy
+) -> None:
     """A single-model endpoint is updated; its model and configuration are replaced."""
     before = fresh.physical_ids()
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
@@ -188,7 +196,9 @@ def test_variant_is_removed_once_it_no_longer_scales(fresh: StackView, deploy: D
     assert fresh.variant_names("FleetsName") == ["blue"]
 
 
-def test_failed_update_restores_everything(fresh: StackView, assemblies: Path, deploy: Deploy) -> None:
+def test_failed_update_restores_everything(
+    fresh: StackView, assemblies: Path, deploy: Deploy
+) -> None:
     """When the last resource fails, capacity, model and archives are rolled back."""
     before = fresh.physical_ids()
     stack = deploy("broken", fresh.name)

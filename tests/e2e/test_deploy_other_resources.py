@@ -23,7 +23,12 @@ from aws_cdk import custom_resources
 from constructs import Construct
 
 from cdk_rehearse import SimulatedAccount
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 pytestmark = pytest.mark.e2e
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"
@@ -61,7 +66,9 @@ class Jobs(cdk.NestedStack):
         super().__init__(scope, id)
         self.queue = sqs.Queue(self, "Jobs", fifo=fifo or None)
         self.table = dynamodb.Table(
-            self, "Results", partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING)
+            self,
+            "Results",
+            partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING),
         )
         ssm.StringParameter(self, "Address", string_value=self.queue.queue_url)
 
@@ -69,9 +76,13 @@ class Jobs(cdk.NestedStack):
 class Shop(cdk.Stack):
     """An endpoint among the resources of an application."""
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, site: Path, fifo: bool = False) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, vpc: ec2.IVpc, site: Path, fifo: bool = False
+    ) -> None:
         super().__init__(scope, id)
-        models = TritonModelRepository(self, "Models", source=ModelSource.from_directory(str(MODELS)))
+        models = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(str(MODELS))
+        )
         endpoint = TritonEnsembleEndpoint(
             self,
             "Endpoint",
@@ -93,7 +104,10 @@ class Shop(cdk.Stack):
             runtime=lambda_.Runtime.NODEJS_22_X,
             handler="index.handler",
             code=code,
-            environment={"QUEUE": jobs.queue.queue_url, "TOKEN": "{{resolve:secretsmanager:token}}"},
+            environment={
+                "QUEUE": jobs.queue.queue_url,
+                "TOKEN": "{{resolve:secretsmanager:token}}",
+            },
         )
         endpoint.grant_invoke(function)
         jobs.queue.grant_consume_messages(function)
@@ -118,10 +132,15 @@ class Shop(cdk.Stack):
             cors=[s3.CorsRule(allowed_methods=[s3.HttpMethods.GET], allowed_origins=["*"])],
         )
         s3_deployment.BucketDeployment(
-            self, "Deployment", sources=[s3_deployment.Source.asset(str(site))], destination_bucket=bucket
+            self,
+            "Deployment",
+            sources=[s3_deployment.Source.asset(str(site))],
+            destination_bucket=bucket,
         )
         queue = sqs.Queue(self, "Uploads")
-        bucket.add_event_notification(s3.EventType.OBJECT_CREATED, s3_notifications.SqsDestination(queue))
+        bucket.add_event_notification(
+            s3.EventType.OBJECT_CREATED, s3_notifications.SqsDestination(queue)
+        )
 
     def _custom_resources(self) -> None:
         call = custom_resources.AwsSdkCall(
@@ -151,7 +170,10 @@ class Shop(cdk.Stack):
             statements=[
                 iam.PolicyStatement(
                     actions=["sqs:SendMessage"],
-                    resources=[own.get_att_string("QueueArn"), read.get_response_field("Parameter.ARN")],
+                    resources=[
+                        own.get_att_string("QueueArn"),
+                        read.get_response_field("Parameter.ARN"),
+                    ],
                 )
             ],
         )

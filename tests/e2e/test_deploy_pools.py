@@ -31,14 +31,18 @@ def types(view: StackView) -> list[str]:
     """The types of the running configuration, in order of priority."""
     (variant,) = view.endpoint_config("Name")["ProductionVariants"]
     pools = variant.get("InstancePools", [variant])
-    return [each["InstanceType"] for each in sorted(pools, key=lambda each: each.get("Priority", 1))]
+    return [
+        each["InstanceType"] for each in sorted(pools, key=lambda each: each.get("Priority", 1))
+    ]
 
 
 def scaling(view: StackView) -> list[dict[str, Any]]:
     client = view.aws.client("application-autoscaling")
     resource = f"endpoint/{view.output('Name')}/variant/AllTraffic"
     policies = client.describe_scaling_policies(ServiceNamespace="sagemaker", ResourceId=resource)
-    return [each["TargetTrackingScalingPolicyConfiguration"] for each in policies["ScalingPolicies"]]
+    return [
+        each["TargetTrackingScalingPolicyConfiguration"] for each in policies["ScalingPolicies"]
+    ]
 
 
 def test_each_type_runs_its_own_plan(fresh: StackView, aws: SimulatedAccount) -> None:
@@ -50,7 +54,9 @@ def test_each_type_runs_its_own_plan(fresh: StackView, aws: SimulatedAccount) ->
     archives = {each["ModelDataUrl"] for each in models}
     assert len(archives) == 2
     (running,) = fresh.endpoint("Name")["ProductionVariants"]
-    counts = {each["InstanceType"]: each["CurrentInstanceCount"] for each in running["InstancePools"]}
+    counts = {
+        each["InstanceType"]: each["CurrentInstanceCount"] for each in running["InstancePools"]
+    }
     assert counts == {L4: 1, A10G: 0}
 
 
@@ -68,7 +74,9 @@ def test_change_of_the_pools_keeps_the_scaling(
     if len(wanted) > 1:
         metrics = policy["CustomizedMetricSpecification"]["Metrics"]
         dimensions = [each["MetricStat"]["Metric"]["Dimensions"] for each in metrics[:-1]]
-        assert [each[-1]["Value"] for each in map(_by_name, dimensions)] == sorted(wanted, key=wanted.index)
+        assert [each[-1]["Value"] for each in map(_by_name, dimensions)] == sorted(
+            wanted, key=wanted.index
+        )
 
 
 def _by_name(dimensions: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -80,7 +88,9 @@ def test_change_without_the_guard_is_refused(aws: SimulatedAccount, deploy: Depl
     assert deploy("unguarded", "Unguarded").status == "CREATE_COMPLETE"
     stack = deploy("unguarded_reordered", "Unguarded")
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
-    assert any("must be deregistered as scalable targets" in str(each.reason) for each in stack.events)
+    assert any(
+        "must be deregistered as scalable targets" in str(each.reason) for each in stack.events
+    )
     assert types(StackView(aws, "Unguarded")) == [L4, A10G]
 
 
@@ -96,7 +106,9 @@ def test_failed_update_returns_to_the_pools(fresh: StackView, deploy: Deploy) ->
     assert [each for each in left if each["ModelName"].startswith(f"{fresh.name}-")] == []
 
 
-def test_model_of_a_pool_is_not_deleted_while_it_runs(fresh: StackView, aws: SimulatedAccount) -> None:
+def test_model_of_a_pool_is_not_deleted_while_it_runs(
+    fresh: StackView, aws: SimulatedAccount
+) -> None:
     """An override is in use as the variant's own model is."""
     (variant,) = fresh.endpoint_config("Name")["ProductionVariants"]
     sagemaker = aws.client("sagemaker")

@@ -46,12 +46,18 @@ def test_template_has_the_uses_that_the_constructs_declare(tmp_path: Path, kind:
                 continue
             known = ENCRYPTED_DATA[use.data]
             users = known.readers if use.action == "reads" else known.writers
-            assert users == EXECUTION_ROLE if use.is_own and use.data != "logs" else users != EXECUTION_ROLE
+            assert (
+                users == EXECUTION_ROLE
+                if use.is_own and use.data != "logs"
+                else users != EXECUTION_ROLE
+            )
         (role,) = {each.role for each in uses if each.is_own and each.role.startswith("arn:")}
         documents = aws.access.policies.stored(role)
         granted = {*allowed_resources(documents, "kms:Decrypt")}
         granted |= {*allowed_resources(documents, "kms:CreateGrant")}
-        assert {keys[each] for each in granted} == {key for data, key in stack.declared() if data != "logs"}
+        assert {keys[each] for each in granted} == {
+            key for data, key in stack.declared() if data != "logs"
+        }
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +128,9 @@ def test_permission_for_archives_and_captured_data_under_an_old_key(tmp_path: Pa
 def test_removed_key_of_a_queue_needs_the_old_one(queue: Callable[..., Path]) -> None:
     """Without a new key the hint is one deployment with the old key in the list."""
     found = problems(queue("Old"), queue(None))
-    assert found["asynchronous requests"].hint.startswith("put the old key into AsyncInferenceConfig(")
+    assert found["asynchronous requests"].hint.startswith(
+        "put the old key into AsyncInferenceConfig("
+    )
     assert problems(queue("Old"), queue(None, "Old")) == {}
 
 

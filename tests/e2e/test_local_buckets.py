@@ -64,7 +64,9 @@ class Platform(cdk.Stack):
         self.vpc = ec2.Vpc(self, "Network", max_azs=2)
         self.key = kms.Key(self, "Key")
         self.bucket = s3.Bucket(self, "Queue", bucket_name="queue")
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+        self.role = iam.Role(
+            self, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com")
+        )
 
 
 class Serving(cdk.Stack):
@@ -132,7 +134,9 @@ def local(folder: Path) -> Iterator[LocalEndpoint]:
     """One run of all stacks, with the flags of a new app, which include weak references between stacks."""
     flags = json.loads(FLAGS.read_text())
     assert flags["@aws-cdk/core:defaultCrossStackReferences"] == "weak"
-    app = cdk.App(context=flags, outdir=str(folder / "cdk.out"), builtin_cloud_formation_validation=False)
+    app = cdk.App(
+        context=flags, outdir=str(folder / "cdk.out"), builtin_cloud_formation_validation=False
+    )
     Serving(app, Platform(app), write_files(folder / "one", below("adder", adding_model(10))))
     Tenants(app, write_files(folder / "several", below("ten", adding_model(10))))
     Trained(app)
@@ -169,7 +173,9 @@ def test_archives_of_other_programs_are_served_from_a_folder(local: LocalEndpoin
     assert result["Y"].tolist() == [4.0]
 
 
-def test_an_endpoint_takes_everything_from_another_stack(local: LocalEndpoint, folder: Path) -> None:
+def test_an_endpoint_takes_everything_from_another_stack(
+    local: LocalEndpoint, folder: Path
+) -> None:
     """It answers, writes to the bucket of the other stack, and reads only what the other stack's role may."""
     answer = _call(local, folder / "s3", "async/input/1")
     assert json.loads(answer)["outputs"][0]["data"] == [11]

@@ -42,9 +42,15 @@ def with_chat(template: dict[str, Any]) -> dict[str, Any]:
     kind = "AWS::SageMaker::InferenceComponent"
     component = copy.deepcopy(next(each for each in resources.values() if each["Type"] == kind))
     component["Properties"]["InferenceComponentName"] = "chat"
-    component["Properties"]["Specification"]["ModelName"] = {"Fn::GetAtt": ["ChatModel", "ModelName"]}
+    component["Properties"]["Specification"]["ModelName"] = {
+        "Fn::GetAtt": ["ChatModel", "ModelName"]
+    }
     container = {"PrimaryContainer": {"Image": "registry.example.com/chat:1"}}
-    model = {"Type": "AWS::SageMaker::Model", "Properties": container, "Metadata": {NOT_TRITON: True}}
+    model = {
+        "Type": "AWS::SageMaker::Model",
+        "Properties": container,
+        "Metadata": {NOT_TRITON: True},
+    }
     resources |= {"ChatModel": model, "Chat": component}
     return template
 
@@ -52,7 +58,10 @@ def with_chat(template: dict[str, Any]) -> dict[str, Any]:
 def client(local: LocalEndpoint, component: str, wake_timeout: float = 0) -> TritonClient:
     (name,) = local.endpoint_names
     return TritonClient.for_endpoint(
-        name, endpoint_url=local.endpoint_url, inference_component=component, wake_timeout=wake_timeout
+        name,
+        endpoint_url=local.endpoint_url,
+        inference_component=component,
+        wake_timeout=wake_timeout,
     )
 
 
@@ -69,8 +78,12 @@ def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -
 def test_container_that_is_not_triton_is_named_and_does_not_run(local: LocalEndpoint) -> None:
     """The components of Triton run, and a request to the other one says why it has no answer."""
     assert local.inference_component_names == ("DigitsComponent", "AlertsComponent")
-    assert "/chat: its container is not Triton, so it does not run on your machine" in local.messages
-    with pytest.raises(InvocationError, match=r"chat does not run on your machine, .* call it in AWS"):
+    assert (
+        "/chat: its container is not Triton, so it does not run on your machine" in local.messages
+    )
+    with pytest.raises(
+        InvocationError, match=r"chat does not run on your machine, .* call it in AWS"
+    ):
         client(local, "chat").infer(READINGS)
 
 

@@ -115,11 +115,15 @@ def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None
     read = local.statistics(since=read_before)[NAME]["AllTraffic"]
     counted = {each.name: each.success.count for each in read if each.name in wanted}
     assert counted == dict.fromkeys(wanted, 601)
-    assert all(each.queue.count == 601 and each.mean_compute_ms > 0 for each in read if each.name in wanted)
+    assert all(
+        each.queue.count == 601 and each.mean_compute_ms > 0 for each in read if each.name in wanted
+    )
     assert totals(local, "Inferences")["second"] == totals(local, "Requests")["second"]
     assert 0 < totals(local, "Executions")["second"] <= totals(local, "Inferences")["second"]
     assert totals(local, "ComputeTime")["first"] > 0
-    assert {(line["Endpoint"], line["Variant"]) for line in lines_of(local)} == {(NAME, "AllTraffic")}
+    assert {(line["Endpoint"], line["Variant"]) for line in lines_of(local)} == {
+        (NAME, "AllTraffic")
+    }
 
 
 def test_a_failed_request_is_counted_at_the_step_that_failed(local: LocalEndpoint) -> None:
@@ -161,7 +165,9 @@ def test_local_status_shows_the_figures_of_each_step(
     send(local, 20)
     command = ["local", "status", "--endpoint-url", local.endpoint_url]
     assert main([*command, "--json"]) == 0
-    models = {each["name"]: each for each in json.loads(capsys.readouterr().out)[NAME]["AllTraffic"]}
+    models = {
+        each["name"]: each for each in json.loads(capsys.readouterr().out)[NAME]["AllTraffic"]
+    }
     counted = models["first"]["inference_stats"]["success"]["count"]
     assert counted >= 20
     assert main(command) == 0
@@ -172,5 +178,7 @@ def test_local_status_shows_the_figures_of_each_step(
     assert int(first[1]) == counted
     assert all(float(each) > 0 for each in first[3:])
     assert main([*command, "--seconds", "1"]) == 0
-    (first,) = (row.split() for row in capsys.readouterr().out.splitlines() if row.startswith("first "))
+    (first,) = (
+        row.split() for row in capsys.readouterr().out.splitlines() if row.startswith("first ")
+    )
     assert first[1:] == ["0", "0", "0.00", "0.00", "-"]

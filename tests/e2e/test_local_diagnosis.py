@@ -12,11 +12,17 @@ from triton_server import needs_server
 from constructs_triton_tools.operations import diagnose_log
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_diagnosis")]
-SOME = [each for each in PROVOCATIONS if each.id in ("py-module-missing", "no-version", "ens-unavailable")]
+SOME = [
+    each
+    for each in PROVOCATIONS
+    if each.id in ("py-module-missing", "no-version", "ens-unavailable")
+]
 
 
 @pytest.mark.parametrize("provocation", [REFUSED_BY_SCRIPT[0], *SOME], ids=lambda each: each.name)
-def test_a_server_that_does_not_start_is_diagnosed(provocation: Provocation, tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_is_diagnosed(
+    provocation: Provocation, tmp_path: Path
+) -> None:
     """The message of the run has the cause first, then the errors of the log."""
     message, log = provoke(provocation, tmp_path)
     lines = message.splitlines()

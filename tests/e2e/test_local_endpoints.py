@@ -35,7 +35,9 @@ def _assembly(directory: Path) -> Path:
         "gpu.tar.gz": builder.asset("gpu", below("inner", adding_model(100, config=GPU_CONFIG))),
         "root.tar.gz": builder.asset("root", adding_model(200)),
         "ensemble.tar.gz": builder.asset("mme-ensemble", adding_ensemble("whole", 300, 1)),
-        "refused.tar.gz": builder.asset("refused", below("m", {"config.pbtxt": "no such field: 1"})),
+        "refused.tar.gz": builder.asset(
+            "refused", below("m", {"config.pbtxt": "no such field: 1"})
+        ),
     }
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
@@ -45,7 +47,9 @@ def _assembly(directory: Path) -> Path:
     builder.endpoint("Uncached", {"AllTraffic": ("Fleeting", 1)})
     recorder = builder.asset("recorder", below("m", recording_model(directory.parent / "seen")))
     builder.single_model("Recorder", recorder)
-    builder.endpoint("Shadowed", {"Production": ("Thousand", 1)}, shadows={"Shadow": ("Recorder", 1)})
+    builder.endpoint(
+        "Shadowed", {"Production": ("Thousand", 1)}, shadows={"Shadow": ("Recorder", 1)}
+    )
     return builder.write()
 
 
@@ -53,7 +57,10 @@ def recording_model(seen: Path) -> dict[str, str]:
     """A model that adds one and writes its inputs to a file."""
     files = adding_model(1)
     noting = f"    def answer(self, x):\n        open({str(seen)!r}, 'a').write(f'{{x[0]:.0f}} ')\n"
-    return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", noting)}
+    return {
+        **files,
+        "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", noting),
+    }
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
@@ -117,7 +124,9 @@ def test_a_response_stream_carries_the_answer_in_parts(caller: Caller) -> None:
     """botocore decodes the event stream; the parts together are the container's answer."""
     tensor = {"name": "X", "datatype": "FP32", "shape": [50_000], "data": [1.0] * 50_000}
     response = caller.runtime.invoke_endpoint_with_response_stream(
-        EndpointName="digits-ensemble", ContentType="application/json", Body=json.dumps({"inputs": [tensor]})
+        EndpointName="digits-ensemble",
+        ContentType="application/json",
+        Body=json.dumps({"inputs": [tensor]}),
     )
     parts = [event["PayloadPart"]["Bytes"] for event in response["Body"]]
     assert json.loads(b"".join(parts))["outputs"][0]["data"] == [12.0] * 50_000
@@ -154,7 +163,8 @@ def test_binary_bodies_pass_through_both_ways(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target_model", "constant"), [("gpu.tar.gz", 100), ("root.tar.gz", 200), ("ensemble.tar.gz", 301)]
+    ("target_model", "constant"),
+    [("gpu.tar.gz", 100), ("root.tar.gz", 200), ("ensemble.tar.gz", 301)],
 )
 def test_a_multi_model_endpoint_loads_on_first_use(
     local: LocalEndpoint, caller: Caller, target_model: str, constant: float
@@ -169,7 +179,9 @@ def test_a_multi_model_endpoint_loads_on_first_use(
     assert eventually(is_counted)  # Triton answers a request before it counts it
 
 
-def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(local: LocalEndpoint, caller: Caller) -> None:
+def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(
+    local: LocalEndpoint, caller: Caller
+) -> None:
     """The model with a GPU instance group runs, and a message says once that it runs on the CPU."""
     caller.add("Multi", TargetModel="gpu.tar.gz")
     assert local.messages.count("GPU instance groups run on the CPU: inner") == 1
@@ -212,7 +224,10 @@ def test_without_a_model_cache_models_are_unloaded_after_each_call(
 def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller) -> None:
     """The container's 500 is a ModelError with status, message and the log group."""
     refusal = caller.refusal("digits-ensemble", -3.0)
-    assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (500, 424)
+    assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (
+        500,
+        424,
+    )
     assert "minus three" in refusal["OriginalMessage"]
     assert refusal["LogStreamArn"].endswith("log-group:/aws/sagemaker/Endpoints/digits-ensemble")
 
@@ -228,7 +243,9 @@ def test_models_are_unloaded_when_memory_is_short_or_a_load_gets_507(tmp_path: P
     targets = {f"{name}.tar.gz": builder.asset(name, files) for name, files in models.items()}
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
-    with LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=1, uses_private_mounts=False) as local:
+    with LocalEndpoint.from_assembly(
+        builder.write(), memory_limit_mib=1, uses_private_mounts=False
+    ) as local:
         assert "/opt/ml: " in local.messages
         caller = Caller(local.endpoint_url)
         assert caller.add("Multi", TargetModel="zero.tar.gz") == 0

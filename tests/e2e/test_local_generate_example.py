@@ -62,6 +62,8 @@ def test_requests_share_a_batch(local: LocalEndpoint) -> None:
 
 def test_a_caller_that_leaves_ends_its_sequence(local: LocalEndpoint) -> None:
     """The decoder sees the end of the connection; a running step of an ensemble does not."""
-    with closing(client(local, "decoder").infer_stream({"text_input": BEGIN, "max_tokens": 1000})) as stream:
+    with closing(
+        client(local, "decoder").infer_stream({"text_input": BEGIN, "max_tokens": 1000})
+    ) as stream:
         next(stream)
     assert eventually(lambda: "cancelled with " in log_of(local, "decoder").read_text())

@@ -79,8 +79,12 @@ CASES: dict[str, Case] = {
         {**ONE, "max_tokens": 4}, HI, event("hi1 ", 1), event("hi2 ", [2, 2]), event("hi3 ", 3)
     ),
     "id and parameters": streams({**ONE, "id": "42", "parameters": GIVEN}, seen_by(SEEN, id="42")),
-    "an input among the parameters": streams({"text_input": "hi", "parameters": {"max_tokens": 1}}, HI),
-    "unknown keys are parameters": streams({**ONE, "temperature": 0.5}, seen_by('None {"temperature":0.5}')),
+    "an input among the parameters": streams(
+        {"text_input": "hi", "parameters": {"max_tokens": 1}}, HI
+    ),
+    "unknown keys are parameters": streams(
+        {**ONE, "temperature": 0.5}, seen_by('None {"temperature":0.5}')
+    ),
     "list of one": streams({"text_input": ["hi"], "max_tokens": [1]}, HI),
     "two strings for one": refuses({"text_input": ["a", "b"]}, 400, "with proper shape"),
     "nested list": streams({"text_input": [["hi"]], "max_tokens": 1}, HI),
@@ -107,16 +111,26 @@ CASES: dict[str, Case] = {
     "generate, one response": answers(ONE, HI),
     "generate, three responses": answers({"text_input": "hi"}, SEVERAL_RESPONSES),
     "generate, no response": answers({**ONE, "max_tokens": 0}, SEVERAL_RESPONSES),
-    "generate, error in the first": refuses({"text_input": "fail first"}, 400, "no first", JSON, "generate"),
+    "generate, error in the first": refuses(
+        {"text_input": "fail first"}, 400, "no first", JSON, "generate"
+    ),
     "generate, error later": answers(LATER, SEVERAL_RESPONSES),
     "generate, ordinary model": answers({"text_input": "hi"}, event("hi once", [1, 2]), "plain"),
-    "ordinary model": streams({"text_input": "hi"}, event("hi once", [1, 2]), endpoint="plain-stream"),
-    "infer, decoupled": refuses(KSERVE, 501, "models with decoupled transaction policy", TEXT, "infer"),
+    "ordinary model": streams(
+        {"text_input": "hi"}, event("hi once", [1, 2]), endpoint="plain-stream"
+    ),
+    "infer, decoupled": refuses(
+        KSERVE, 501, "models with decoupled transaction policy", TEXT, "infer"
+    ),
     "ensemble with a decoupled step": streams(
         {**ONE, "max_tokens": 2}, upper("HI0 ", [0, 0]), upper("HI1 ", 1), endpoint="ensemble"
     ),
     "ensemble, error later": streams(
-        LATER, upper("FAIL LATER0 ", [0, 0]), upper("FAIL LATER1 ", 1), IN_ENSEMBLE, endpoint="ensemble"
+        LATER,
+        upper("FAIL LATER0 ", [0, 0]),
+        upper("FAIL LATER1 ", 1),
+        IN_ENSEMBLE,
+        endpoint="ensemble",
     ),
     "batch of one with a variable dimension": streams(
         {**ONE, "bias": [1, 2.5, 3]}, upper("HI0 ", [0, 0], "(1, 3) {}"), endpoint="ensemble"
@@ -173,7 +187,9 @@ def test_answer_of_the_generate_extension(local: LocalEndpoint, name: str) -> No
     got = collected(f"{local.endpoint_url}/endpoints/{endpoint}/invocations", body)
     assert got[:2] == (status, JSON if kind == TEXT else kind)
     frames = got[2].decode().split("\n\n")[:-1] if kind == EVENTS else [got[2].decode()]
-    found = [json.loads(frame.removeprefix("data: ") if kind == EVENTS else frame) for frame in frames]
+    found = [
+        json.loads(frame.removeprefix("data: ") if kind == EVENTS else frame) for frame in frames
+    ]
     if isinstance(expected, str):
         (refused,) = found
         assert expected in refused["error"]
@@ -211,7 +227,12 @@ def test_events_of_the_client(local: LocalEndpoint) -> None:
         ("stream", "fail first", 0, "got status 400: no first"),
         ("stream", "fail later", 2, "event 2: the model failed, got broke at 2"),
         ("generate", "hi", 0, "; set inference_type to generate_stream on the endpoint"),
-        ("infer", "hi", 0, "status 501: .*; set inference_type to generate_stream on the endpoint, and call"),
+        (
+            "infer",
+            "hi",
+            0,
+            "status 501: .*; set inference_type to generate_stream on the endpoint, and call",
+        ),
     ],
 )
 def test_errors_of_the_client(
@@ -271,4 +292,6 @@ def test_streams_need_no_port(local: LocalEndpoint) -> None:
 def test_what_cannot_stream_is_reported_at_the_start(local: LocalEndpoint) -> None:
     """A decoupled model with inference type infer is named before a request; no other endpoint is."""
     (line,) = local.messages.splitlines()
-    assert line.startswith("infer/AllTraffic: the model is decoupled, so every request gets status 501, on")
+    assert line.startswith(
+        "infer/AllTraffic: the model is decoupled, so every request gets status 501, on"
+    )

@@ -24,7 +24,9 @@ def test_a_model_that_mixes_a_batch_is_found(
     file = str(tmp_path / "requests.json")
     where = ("--endpoint-url", shared.endpoint_url)
     for value in ("X=1,2:FP32", "X=5,9:FP32"):
-        assert main(["invoke", "mixing", "--input", value, "--batch", "--record", file, *where]) == 0
+        assert (
+            main(["invoke", "mixing", "--input", value, "--batch", "--record", file, *where]) == 0
+        )
     assert main(["verify", "mixing", file, *where]) == 0
     capsys.readouterr()
     assert main(["verify", "mixing", file, "--concurrency", "8", *where]) == 1
@@ -46,7 +48,9 @@ def test_a_recorded_response_is_compared(
     assert "the first at 0: must be 6.0, got 7.0" in capsys.readouterr().out
     (request,) = json.loads(file.read_text())["requests"]
     assert request["outputs"][0]["data"] == [6.0, 7.0]
-    other = AssemblyBuilder(tmp_path / "cdk.out").serve("Adding", below("m", adding_model(9)), "adder")
+    other = AssemblyBuilder(tmp_path / "cdk.out").serve(
+        "Adding", below("m", adding_model(9)), "adder"
+    )
     up = [sys.executable, "-m", "constructs_triton.cli", "local", "up"]
     words = [*up, str(other.write()), "--port", "0", "--verify", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)

@@ -72,8 +72,20 @@ def test_an_ensemble_of_first_models_answers(local: LocalEndpoint) -> None:
 
 def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
     """Every request gets a stream of responses that ends, also after an error of respond()."""
-    new = ["model", "new", "--backend", "python", "teller", "--decoupled", "-o", str(tmp_path / "models")]
-    assert main([*new, "--input", "text:BYTES:1", "--output", "word:FP32:2", "--output", "n:INT32:1"]) == 0
+    new = [
+        "model",
+        "new",
+        "--backend",
+        "python",
+        "teller",
+        "--decoupled",
+        "-o",
+        str(tmp_path / "models"),
+    ]
+    assert (
+        main([*new, "--input", "text:BYTES:1", "--output", "word:FP32:2", "--output", "n:INT32:1"])
+        == 0
+    )
     code = tmp_path / "models" / "teller" / "1" / "model.py"
     code.write_text(
         f"{code.read_text()}            if text[0] == b'bad':\n                raise ValueError(_)\n"
@@ -93,9 +105,18 @@ def test_invoke_names_the_tensors_of_the_repository(
     text, n, other = (("--input", value) for value in ("text=a:BYTES", "n=1:INT32", "txet=a:BYTES"))
     invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
     for request, expected in (
-        ((*other, *n), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
-        ((*text, *n, *other), 'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?'),
-        ((*text, *n, "--output", "s"), 'no output "s"; its outputs in {} are "score"; use one of them'),
+        (
+            (*other, *n),
+            'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?',
+        ),
+        (
+            (*text, *n, *other),
+            'no input "txet"; its inputs in {} are "text" and "n"; did you mean "text"?',
+        ),
+        (
+            (*text, *n, "--output", "s"),
+            'no output "s"; its outputs in {} are "score"; use one of them',
+        ),
     ):
         assert main([*invoke, *request]) == 1
         assert expected.format(models / "plain") in capsys.readouterr().err

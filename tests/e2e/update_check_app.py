@@ -21,7 +21,9 @@ class CheckedStack(cdk.Stack):
         endpoint = TritonEndpoint(
             self,
             "Digits",
-            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model_repository=TritonModelRepository(
+                self, "Models", source=ModelSource.from_directory(models)
+            ),
             model="alpha",
             instance_type=InstanceType.of("ml.c6i.large"),
             verify_update=True,

@@ -30,7 +30,9 @@ def record(path: Path, constant: int, target_model: str | None) -> Path:
     """Write a request to the model that adds ``constant``."""
     x = np.ones((1, 4), dtype=np.float32)
     expected = ExpectedOutput(RecordedTensor(x + constant, "FP32"), 1e-6, 1e-4)
-    request = RecordedRequest("ones", {"x": RecordedTensor(x, "FP32")}, {"y": expected}, target_model)
+    request = RecordedRequest(
+        "ones", {"x": RecordedTensor(x, "FP32")}, {"y": expected}, target_model
+    )
     RecordedRequests([request]).save(path)
     return path
 
@@ -40,7 +42,9 @@ class VerifiedStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, requests: Path) -> None:
         super().__init__(scope, id)
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        repository = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(models)
+        )
         instance_type = InstanceType.of("ml.c6i.large")
         TritonEndpoint(
             self,

@@ -10,7 +10,17 @@ from functools import cache
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages" / "client" / "tests"))
-from hostile_answers import BODIES, CHUNKED, EVENT, FRAMES, HEADS, answer, event_stream, frame, output
+from hostile_answers import (
+    BODIES,
+    CHUNKED,
+    EVENT,
+    FRAMES,
+    HEADS,
+    answer,
+    event_stream,
+    frame,
+    output,
+)
 from loopback_server import RawServer, run_raw_server
 
 from constructs_triton_client import HttpTransport, SageMakerTransport, TritonClient, default_config
@@ -27,7 +37,11 @@ def answers() -> list[bytes]:
     return [
         *(answer(output()), answer(b'{"error":"no"}', status="400 E")),
         answer(EVENT * 3, "text/event-stream"),
-        *(CHUNKED + chunks + b"0\r\n\r\n", event_stream(frame(EVENT) * 3), b"HTTP/1.1 100 C\r\n\r\n" * 3),
+        *(
+            CHUNKED + chunks + b"0\r\n\r\n",
+            event_stream(frame(EVENT) * 3),
+            b"HTTP/1.1 100 C\r\n\r\n" * 3,
+        ),
         event_stream(frame(EVENT) + frame(b'{"Message":"m"}', "ModelStreamError", "exception")),
         *(answer(body, kind) for body, kind in BODIES.values() if len(body) < 2000),
         *(event_stream(frames) for frames in FRAMES.values() if len(frames) < 2000),

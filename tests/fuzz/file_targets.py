@@ -17,7 +17,11 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.cli.load_test.requests import BodyForm, read_lines
-from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens, generated_text
+from constructs_triton_tools.measuring.generated_text import (
+    count_all_tokens,
+    count_tokens,
+    generated_text,
+)
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton_tools.planning.prices import read_prices
 from triton_model_check.untrusted.ignore_patterns import compile_patterns

@@ -62,7 +62,9 @@ def _oracle(suffix: str) -> Iterator[bytes]:
     for oracle in ORACLES:
         with tarfile.open(oracle) as archive:
             for member in archive:
-                is_sample = member.isreg() and member.name.endswith(suffix) and 0 < member.size < 20_000
+                is_sample = (
+                    member.isreg() and member.name.endswith(suffix) and 0 < member.size < 20_000
+                )
                 if is_sample and (file := archive.extractfile(member)) is not None:
                     yield file.read()
 
@@ -70,13 +72,19 @@ def _oracle(suffix: str) -> Iterator[bytes]:
 @cache
 def configurations() -> list[bytes]:
     """Configurations of the cases that the real server has decided, and of the project's own models."""
-    return [*_oracle("config.pbtxt"), *(path.read_bytes() for path in PROJECT.glob("assets/**/config.pbtxt"))]
+    return [
+        *_oracle("config.pbtxt"),
+        *(path.read_bytes() for path in PROJECT.glob("assets/**/config.pbtxt")),
+    ]
 
 
 @cache
 def sources() -> list[bytes]:
     """Python models."""
-    return [*_oracle("model.py"), *(path.read_bytes() for path in PROJECT.glob("assets/**/model.py"))]
+    return [
+        *_oracle("model.py"),
+        *(path.read_bytes() for path in PROJECT.glob("assets/**/model.py")),
+    ]
 
 
 @cache
@@ -96,7 +104,9 @@ def _torch_archives() -> list[bytes]:
 @cache
 def _torch_code() -> list[bytes]:
     """Code in these archives: what follows the class's name, and one with each type of argument."""
-    arguments = "x: Tensor, y: List[Tensor], mask: Optional[Tensor], d: Dict[str, Tensor], scale: float=1."
+    arguments = (
+        "x: Tensor, y: List[Tensor], mask: Optional[Tensor], d: Dict[str, Tensor], scale: float=1."
+    )
     return [zipfile.ZipFile(io.BytesIO(torchscript(arguments))).read("model/code/__torch__.py")]
 
 
@@ -115,7 +125,10 @@ def _other_models() -> list[bytes]:
 
 def tar_streams() -> list[bytes]:
     """An archive in each format, with long names and extended headers."""
-    return [_tar(tar_format) for tar_format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)]
+    return [
+        _tar(tar_format)
+        for tar_format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
+    ]
 
 
 def gzip_streams() -> list[bytes]:
@@ -179,7 +192,15 @@ def _check_onnx_model(content: bytes, folder: Path) -> None:
     ModelRepository.from_directory(folder).check()
 
 
-OTHER_NAMES = ("model.plan", "model.xml", "xgboost.json", "xgboost.model", "model.txt", "model.dali", "m")
+OTHER_NAMES = (
+    "model.plan",
+    "model.xml",
+    "xgboost.json",
+    "xgboost.model",
+    "model.txt",
+    "model.dali",
+    "m",
+)
 
 
 def _describe_torch(content: bytes, folder: Path) -> None:
@@ -212,7 +233,9 @@ def _read_archive(content: bytes, folder: Path) -> None:
     try:
         unpack(path, folder / "unpacked")
     except ConstructsTritonError:
-        assert [entry.name for entry in folder.iterdir()] == ["a.tar.gz"], "something is left behind"
+        assert [entry.name for entry in folder.iterdir()] == ["a.tar.gz"], (
+            "something is left behind"
+        )
     shutil.rmtree(folder / "unpacked", ignore_errors=True)
     inspect_archive(path)
 
@@ -259,7 +282,10 @@ def _read_events(content: bytes, _: Path) -> None:
     whole, in_bytes = EventReader(), EventReader()
     events = [*whole.feed(content), *whole.finish()]
     parts = (content[at : at + 1] for at in range(len(content)))
-    assert [*(event for part in parts for event in in_bytes.feed(part)), *in_bytes.finish()] == events
+    assert [
+        *(event for part in parts for event in in_bytes.feed(part)),
+        *in_bytes.finish(),
+    ] == events
 
 
 def _read_response(content: bytes, _: Path) -> None:
@@ -274,9 +300,7 @@ def _read_request(content: bytes, _: Path) -> None:
 
 
 INDEX = b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "x"}, "retired": {"b": 1.5}}'
-MANIFEST = (
-    b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
-)
+MANIFEST = b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
 FILE_MANIFEST = (
     b'{"version": 1, "zip": "z", "files": [{"Path": "a/1", "SizeBytes": 1, "SourceKey": "b"},'
     b' {"Path": "a/2", "SizeBytes": 2, "Offset": 3, "Crc32": 4}]}'
@@ -305,10 +329,22 @@ TARGETS = (
     FuzzTarget("gzip", gzip_streams, _read_archive),
     FuzzTarget("environment", _environments, _read_environment),
     FuzzTarget("python", sources, _read_source),
-    FuzzTarget("index", lambda: [INDEX], lambda content, _: Index.from_json(content), (ValueError,)),
+    FuzzTarget(
+        "index", lambda: [INDEX], lambda content, _: Index.from_json(content), (ValueError,)
+    ),
     FuzzTarget("client-index", lambda: [INDEX], lambda content, _: ModelIndex.from_json(content)),
-    FuzzTarget("manifest", lambda: [MANIFEST], lambda content, _: Manifest.from_json(content), (ValueError,)),
-    FuzzTarget("files", lambda: [FILE_MANIFEST], lambda body, _: FileManifest.from_json(body), (ValueError,)),
+    FuzzTarget(
+        "manifest",
+        lambda: [MANIFEST],
+        lambda content, _: Manifest.from_json(content),
+        (ValueError,),
+    ),
+    FuzzTarget(
+        "files",
+        lambda: [FILE_MANIFEST],
+        lambda body, _: FileManifest.from_json(body),
+        (ValueError,),
+    ),
     FuzzTarget("response", lambda: [RESPONSE], _read_response),
     FuzzTarget("request", lambda: [REQUEST + bytes(8)], _read_request),
     FuzzTarget("events", lambda: [EVENTS], _read_events),

@@ -18,8 +18,38 @@ SECONDS_PER_INPUT = 10.0
 
 _MAX_BYTES = 200_000
 _TOKENS = (
-    *(b"[", b"]", b"{", b"}", b"<", b">", b'"', b"'", b"\\", b"#", b":", b",", b"-", b"- ", b"+", b"_", b"/"),
-    *(b"\0", b"\n", b"\r\n", b"\xff", b"\xc3", b"\x80", b" " * 50, b"0" * 50, b"9" * 30, b"../", b"a" * 300),
+    *(
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b"<",
+        b">",
+        b'"',
+        b"'",
+        b"\\",
+        b"#",
+        b":",
+        b",",
+        b"-",
+        b"- ",
+        b"+",
+        b"_",
+        b"/",
+    ),
+    *(
+        b"\0",
+        b"\n",
+        b"\r\n",
+        b"\xff",
+        b"\xc3",
+        b"\x80",
+        b" " * 50,
+        b"0" * 50,
+        b"9" * 30,
+        b"../",
+        b"a" * 300,
+    ),
     *(b"-1", b"0x1", b"1e999", b"NaN", b"null", b"true"),
     *(b"${x}", b"{{x}}", b"\\377", b"\\u0000", b"GNU.sparse."),
 )
@@ -64,7 +94,9 @@ def problem_of(target: FuzzTarget, content: bytes) -> str | None:
     return None
 
 
-def fuzz(target: FuzzTarget, seed: int, *, seconds: float | None = None, count: int | None = None) -> int:
+def fuzz(
+    target: FuzzTarget, seed: int, *, seconds: float | None = None, count: int | None = None
+) -> int:
     """Read mutants for some seconds, or a number of them; return how many were read.
 
     Raises:
@@ -73,10 +105,16 @@ def fuzz(target: FuzzTarget, seed: int, *, seconds: float | None = None, count: 
     rng, samples = random.Random(seed), target.samples()
     deadline = None if seconds is None else time.monotonic() + seconds
     done = 0
-    while samples and (deadline is None or time.monotonic() < deadline) and (count is None or done < count):
+    while (
+        samples
+        and (deadline is None or time.monotonic() < deadline)
+        and (count is None or done < count)
+    ):
         content = mutate(rng, samples)
         problem = problem_of(target, content)
-        assert problem is None, f"{target.name}, seed {seed}: {problem}; saved as {save(target, content)}"
+        assert problem is None, (
+            f"{target.name}, seed {seed}: {problem}; saved as {save(target, content)}"
+        )
         done += 1
     return done
 

@@ -35,7 +35,24 @@ from triton_model_check.artifacts.environments.requirements import read_requirem
 from triton_model_check.model_files.plan_manifest import read_manifest
 
 _VALUES: tuple[Any, ...] = (
-    *(None, True, 0, -1, 1.5, 1e300, 10**400, "", "x", "NaN", "\ud800", [], [[]], [None], ["x"], {}),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        1e300,
+        10**400,
+        "",
+        "x",
+        "NaN",
+        "\ud800",
+        [],
+        [[]],
+        [None],
+        ["x"],
+        {},
+    ),
     *({"x": 1}, {"Ref": "x"}, {"Fn::Sub": "${x}"}, {"Fn::If": ["C", 1, 2]}),
 )
 _INPUTS = '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]}'
@@ -61,7 +78,11 @@ _SAVED = {
     "phase": "stopped",
     "region": "us-east-1",
     "stack": None,
-    "create_endpoint": {"EndpointName": "a", "EndpointConfigName": "b", "Tags": [{"Key": "a", "Value": "b"}]},
+    "create_endpoint": {
+        "EndpointName": "a",
+        "EndpointConfigName": "b",
+        "Tags": [{"Key": "a", "Value": "b"}],
+    },
     "capacities": {
         "EndpointName": "a",
         "DesiredWeightsAndCapacities": [{"VariantName": "v", "DesiredInstanceCount": 1}],
@@ -92,9 +113,13 @@ _JOB = {
     ],
 }
 _PRODUCT = {
-    "product": {"attributes": {"usagetype": "USE1-Host:ml.g5.xlarge", "instanceName": "ml.g5.xlarge"}},
+    "product": {
+        "attributes": {"usagetype": "USE1-Host:ml.g5.xlarge", "instanceName": "ml.g5.xlarge"}
+    },
     "terms": {
-        "OnDemand": {"a": {"priceDimensions": {"b": {"pricePerUnit": {"USD": "1.408"}, "unit": "Hrs"}}}}
+        "OnDemand": {
+            "a": {"priceDimensions": {"b": {"pricePerUnit": {"USD": "1.408"}, "unit": "Hrs"}}}
+        }
     },
 }
 _MANIFEST = {
@@ -113,7 +138,9 @@ _MANIFEST = {
     "build_seconds": 1,
     "job": "j",
     "log_group": "l",
-    "inputs": [{"name": "x", "data_type": "TYPE_FP32", "shape": [-1], "min": [1], "opt": [2], "max": [4]}],
+    "inputs": [
+        {"name": "x", "data_type": "TYPE_FP32", "shape": [-1], "min": [1], "opt": [2], "max": [4]}
+    ],
     "outputs": [{"name": "y", "data_type": "", "shape": None}],
 }
 _TEMPLATE = {
@@ -150,9 +177,7 @@ _PROJECT = (
     b'[project.optional-dependencies]\nx = ["y"]\n'
     b'[tool.uv.sources]\nz = {path = "z"}\n'
 )
-_JOURNAL = (
-    b'{"inputs": {"model": "a"}}\n{"key": "q #0", "value": {"rate": 1.5}}\n{"key": "q #1", "value": null}\n'
-)
+_JOURNAL = b'{"inputs": {"model": "a"}}\n{"key": "q #0", "value": {"rate": 1.5}}\n{"key": "q #1", "value": null}\n'
 
 
 @dataclass(frozen=True)
@@ -172,7 +197,9 @@ def _changed(document: Any, seed: bytes) -> bytes:
     return json.dumps(changed).encode("utf-8", "surrogatepass")
 
 
-def _document(name: str, document: Mapping[str, Any], read: Callable[[bytes, Path], object]) -> Reader:
+def _document(
+    name: str, document: Mapping[str, Any], read: Callable[[bytes, Path], object]
+) -> Reader:
     """Return a reader of a JSON document."""
 
     def read_both(content: bytes, folder: Path) -> None:
@@ -258,7 +285,9 @@ def _read_template(content: bytes, _: Path) -> None:
 
 READERS = (
     _document("capture", _CAPTURED, _read_capture),
-    _document("stopped-endpoint", _SAVED, lambda each, folder: read_saved(_file(folder, "s.json", each))),
+    _document(
+        "stopped-endpoint", _SAVED, lambda each, folder: read_saved(_file(folder, "s.json", each))
+    ),
     Reader(
         "journal",
         lambda: [_JOURNAL],
@@ -267,10 +296,16 @@ READERS = (
     _document("recommender", _JOB, _read_recommendations),
     _document("price-list", _PRODUCT, _read_prices),
     Reader("lock", lambda: [_LOCK], lambda each, _: read_lock(each, "lock").versions),
-    Reader("requirements", lambda: [_REQUIREMENTS], partial(_read_requirements, "requirements.txt", ())),
+    Reader(
+        "requirements", lambda: [_REQUIREMENTS], partial(_read_requirements, "requirements.txt", ())
+    ),
     Reader("pyproject", lambda: [_PROJECT], partial(_read_requirements, "pyproject.toml", ("x",))),
     Reader("packed-environment", lambda: [_environment(), _LOCK, _METADATA], _read_environment),
-    _document("plan-manifest", _MANIFEST, lambda each, folder: read_manifest(_file(folder, "p.json", each))),
+    _document(
+        "plan-manifest",
+        _MANIFEST,
+        lambda each, folder: read_manifest(_file(folder, "p.json", each)),
+    ),
     _document("template-json", _TEMPLATE, _read_template),
     Reader("template-yaml", lambda: [_YAML], _read_template),
 )

@@ -19,16 +19,39 @@ from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.planning.template_scaling import read_scaling
 
 _VALUES: tuple[Any, ...] = (
-    *(None, True, 0, -1, 1.5, "", "x", "Model", [], [[]], ["x"], {}, {"x": 1}, [None], {"Ref": "Model"}),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        "",
+        "x",
+        "Model",
+        [],
+        [[]],
+        ["x"],
+        {},
+        {"x": 1},
+        [None],
+        {"Ref": "Model"},
+    ),
     *({"Ref": "P"}, {"Ref": ["x"]}, {"Fn::GetAtt": "x"}, {"Fn::Join": 5}, {"Fn::If": ["C", 1, 2]}),
-    *({"Fn::Select": []}, {"Fn::Sub": "${Model}${P}"}, {"Fn::FindInMap": [1, {}, []]}, {"Condition": "C"}),
+    *(
+        {"Fn::Select": []},
+        {"Fn::Sub": "${Model}${P}"},
+        {"Fn::FindInMap": [1, {}, []]},
+        {"Condition": "C"},
+    ),
 )
 _Kind = Callable[[list[str]], Any]
 _TRUE = {"Fn::Equals": ["a", "a"]}
 _CONDITIONS: tuple[_Kind, ...] = (
     lambda used: {"Fn::And": [{"Condition": name} for name in used]},
     lambda used: {"Fn::Or": [{"Fn::Not": [{"Condition": name}]} for name in used]},
-    lambda used: {"Fn::Equals": [{"Fn::If": [used[0], {"Ref": used[-1]}, 1]}, {"Fn::If": [used[-1], 1, 2]}]},
+    lambda used: {
+        "Fn::Equals": [{"Fn::If": [used[0], {"Ref": used[-1]}, 1]}, {"Fn::If": [used[-1], 1, 2]}]
+    },
 )
 _FUNCTIONS: tuple[_Kind, ...] = (
     lambda used: {"Fn::Join": ["-", [{"Ref": name} for name in used]]},
@@ -36,13 +59,20 @@ _FUNCTIONS: tuple[_Kind, ...] = (
     lambda used: {"Fn::Sub": "".join(f"${{{name}}}" for name in used)},
     lambda used: {"Fn::Sub": ["${V}${V}", {"V": {"Fn::GetAtt": [used[0], "ModelName"]}}]},
     lambda used: {"Fn::Select": [0, [{"Ref": name} for name in used]]},
-    lambda used: {"Fn::If": [used[0], [{"Fn::ImportValue": name} for name in used], {"Ref": used[-1]}]},
-    lambda used: {"Fn::FindInMap": [{"Fn::FindInMap": [used[0], "a", "b"]}, "a", {"Ref": used[-1]}]},
+    lambda used: {
+        "Fn::If": [used[0], [{"Fn::ImportValue": name} for name in used], {"Ref": used[-1]}]
+    },
+    lambda used: {
+        "Fn::FindInMap": [{"Fn::FindInMap": [used[0], "a", "b"]}, "a", {"Ref": used[-1]}]
+    },
     lambda used: {"Fn::GetStackOutput": {"StackName": "Shop", "OutputName": used[0]}},
     lambda used: {"Fn::Base64": {"Fn::Join": [{"Ref": used[0]}, [{"Ref": name} for name in used]]}},
     lambda used: {"a": [{"Fn::ImportValue": name} for name in used]},
 )
-_STEPS = {"StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}], "Cooldown": 60}
+_STEPS = {
+    "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
+    "Cooldown": 60,
+}
 _CONTAINER = {"Image": "i", "ModelDataUrl": "s3://b/a.tar.gz", "Environment": {"A": "1"}}
 _RESOURCES: dict[str, tuple[str, Any]] = {
     "Model": ("SageMaker::Model", {"PrimaryContainer": _CONTAINER}),
@@ -80,7 +110,9 @@ _RESOURCES: dict[str, tuple[str, Any]] = {
             "ResourceId": "endpoint/Endpoint/variant/a",
             "MinCapacity": 1,
             "MaxCapacity": "4",
-            "ScheduledActions": [{"Schedule": "rate(1 day)", "ScalableTargetAction": {"MinCapacity": 2}}],
+            "ScheduledActions": [
+                {"Schedule": "rate(1 day)", "ScalableTargetAction": {"MinCapacity": 2}}
+            ],
         },
     ),
     "Policy": (
@@ -116,7 +148,10 @@ DOCUMENTS: dict[str, Any] = {
     "manifest.json": {
         "version": "1",
         "artifacts": {
-            "Shop.assets": {"type": "cdk:asset-manifest", "properties": {"file": "Shop.assets.json"}},
+            "Shop.assets": {
+                "type": "cdk:asset-manifest",
+                "properties": {"file": "Shop.assets.json"},
+            },
             "Shop": {
                 "type": "aws:cloudformation:stack",
                 "environment": "aws://1/us-east-1",
@@ -130,7 +165,12 @@ DOCUMENTS: dict[str, Any] = {
         "Mappings": {"M": {"a": {"b": "c"}}},
         "Conditions": {"C": {"Fn::Equals": [{"Ref": "P"}, "x"]}},
         "Resources": {
-            name: {"Type": f"AWS::{kind}", "Properties": properties, "Condition": "C", "DependsOn": "Model"}
+            name: {
+                "Type": f"AWS::{kind}",
+                "Properties": properties,
+                "Condition": "C",
+                "DependsOn": "Model",
+            }
             for name, (kind, properties) in _RESOURCES.items()
         },
     },
@@ -146,7 +186,9 @@ DOCUMENTS: dict[str, Any] = {
     },
     "m.json": {
         "version": 1,
-        "archives": [{"Name": "a", "SourceKey": "a.tar.gz", "TargetModel": "a.tar.gz", "SizeBytes": 1}],
+        "archives": [
+            {"Name": "a", "SourceKey": "a.tar.gz", "TargetModel": "a.tar.gz", "SizeBytes": 1}
+        ],
     },
 }
 DOCUMENTS["Shop.template.json"]["Resources"]["Sync"]["Type"] = "Custom::TritonModelSync"
@@ -195,21 +237,29 @@ def _add_graph(rng: random.Random, template: dict[str, Any]) -> None:
     template["Conditions"].update(
         {name: _shared(rng, names, place, _CONDITIONS) for place, name in enumerate(names)}
     )
-    template["Mappings"].update({name: {"a": {"b": rng.choice((name, "a", ["x"]))}} for name in names})
+    template["Mappings"].update(
+        {name: {"a": {"b": rng.choice((name, "a", ["x"]))}} for name in names}
+    )
     values = [_shared(rng, names, place, _FUNCTIONS) for place in range(size)]
     for name, value in zip(names, values, strict=True):
-        model = {"ModelName": value, "PrimaryContainer": {**_CONTAINER, "Environment": {"A": value}}}
+        model = {
+            "ModelName": value,
+            "PrimaryContainer": {**_CONTAINER, "Environment": {"A": value}},
+        }
         template["Resources"][name] = {
             "Type": "AWS::SageMaker::Model",
             "Properties": model,
             "Condition": rng.choice(names),
         }
     template["Outputs"] = {
-        name: {"Value": value, "Export": {"Name": name}} for name, value in zip(names, values, strict=True)
+        name: {"Value": value, "Export": {"Name": name}}
+        for name, value in zip(names, values, strict=True)
     }
     last = {"Ref": names[-1]}
     template["Resources"]["Model"]["Properties"]["ModelName"] = last
-    template["Resources"]["Endpoint"]["Properties"]["EndpointName"] = {"Fn::Join": ["-", [last] * 3]}
+    template["Resources"]["Endpoint"]["Properties"]["EndpointName"] = {
+        "Fn::Join": ["-", [last] * 3]
+    }
 
 
 def _shared(rng: random.Random, names: list[str], place: int, kinds: Sequence[_Kind]) -> Any:
@@ -237,7 +287,13 @@ def replace_one(rng: random.Random, document: Any, values: Sequence[Any] = _VALU
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each member of an object or a list, with its key."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value))
+        if isinstance(value, list)
+        else ()
+    )
     for key in keys:
         yield value, key
         yield from _places(value[key])

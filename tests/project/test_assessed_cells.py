@@ -58,7 +58,9 @@ def test_each_assessment_has_its_words_day_and_basis() -> None:
     for row in ASSESSED.values():
         assert date(2026, 11, 20) <= date.fromisoformat(row["assessed"])
         assert row["basis"]
-        assert row["studied_as"] == row["name"] or row["basis"] != "the study's own name", row["number"]
+        assert row["studied_as"] == row["name"] or row["basis"] != "the study's own name", row[
+            "number"
+        ]
 
 
 def test_neighbours_name_rows_and_what_was_read() -> None:

@@ -26,7 +26,16 @@ MODULES = [
     if not any(path == room or path.is_relative_to(room) for room in ROOMS)
 ]
 #: Parts of botocore that call nothing: service models, signatures and event streams.
-HARMLESS = {"auth", "awsrequest", "compat", "eventstream", "loaders", "model", "session", "validate"}
+HARMLESS = {
+    "auth",
+    "awsrequest",
+    "compat",
+    "eventstream",
+    "loaders",
+    "model",
+    "session",
+    "validate",
+}
 CLIENTS = {"client", "resource", "create_client"}
 PROJECTS = ("boto3", "botocore", "aiobotocore", "s3transfer")
 #: Code without any of the names is not parsed.
@@ -39,7 +48,11 @@ def calls(code: str) -> list[str]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+    if (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    ):
         return
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if _is_of_aws(alias.name))
@@ -75,7 +88,10 @@ def test_no_module_calls_aws() -> None:
         ("def f(session):\n    session.client('s3')", "session.client"),
         ("self._session.resource('s3')", "self._session.resource"),
         ("make: Any = make_session().client", "make_session().client"),
-        ("import botocore.session as b\nb.get_session().create_client(1)", "b.get_session().create_client"),
+        (
+            "import botocore.session as b\nb.get_session().create_client(1)",
+            "b.get_session().create_client",
+        ),
     ],
 )
 def test_each_way_is_found(code: str, found: str) -> None:

@@ -57,7 +57,8 @@ def _problems(limits: Limits, before: Version, now: Version) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("time", "rate", "slower"), [("1.11", "100", "start"), ("1.09", "91", ""), ("0.5", "90", "rate")]
+    ("time", "rate", "slower"),
+    [("1.11", "100", "start"), ("1.09", "91", ""), ("0.5", "90", "rate")],
 )
 def test_a_figure_that_is_eleven_percent_slower_fails(
     tmp_path: Path, time: str, rate: str, slower: str
@@ -77,7 +78,8 @@ def test_the_failure_names_both_medians_and_the_ratio(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("up_to", "at_most", "fails"), [("HEAD", 1.2, False), ("HEAD", 1.1, True), ("HEAD~1", 1.2, True)]
+    ("up_to", "at_most", "fails"),
+    [("HEAD", 1.2, False), ("HEAD", 1.1, True), ("HEAD~1", 1.2, True)],
 )
 def test_a_reason_allows_a_slower_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up_to: str, at_most: float, fails: bool
@@ -126,16 +128,19 @@ def test_a_figure_that_only_the_earlier_commit_lacks_is_shown(tmp_path: Path) ->
     limits = _limits(tmp_path)
     found = list(compare(limits, printing, silent, rounds=2, names=["printed"]))
     assert [each.problem("old") for each in found] == ["", ""]
-    assert table(found, "old")[-1] == "| rate | at least 95, missed | none: no such command | 90 |  |  |"
+    assert (
+        table(found, "old")[-1]
+        == "| rate | at least 95, missed | none: no such command | 90 |  |  |"
+    )
     assert "not measured, no such command" in _problems(limits, printing, silent)[0]
 
 
 def test_values_are_numbers_or_quotients_and_a_cell_has_their_median() -> None:
     """Separators of thousands are read, and a cell has the lowest and the highest value too."""
     assert Figure("rate", r"^rate +<n>/s").find("rate  1,200/s\nrate  800/s") == [1200, 800]
-    assert Figure("share", r"^ours +<n> ms\ntheirs +<n> ms").find("ours   30.0 ms\ntheirs  120.0 ms") == [
-        0.25
-    ]
+    assert Figure("share", r"^ours +<n> ms\ntheirs +<n> ms").find(
+        "ours   30.0 ms\ntheirs  120.0 ms"
+    ) == [0.25]
     assert [cell([0.25]), cell([1.31, 1.2, 1.5]), cell([4563, 6875])] == [
         *("0.25", "1.31 (1.2 to 1.5)", "5,719 (4,563 to 6,875)")
     ]
@@ -147,19 +152,21 @@ def test_a_busy_machine_is_shown() -> None:
     assert "other programs are running" in load(lambda: (10_000, 0, 0))
 
 
-def test_a_commit_that_does_not_exist_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_commit_that_does_not_exist_cannot_be_compared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The command ends with exit code 2, as it measured nothing."""
     assert command.main(["--against", "no-such-commit"]) == 2
     assert "AGAINST: must be a commit of this repository" in capsys.readouterr().err
 
 
-def test_what_a_stopped_run_left_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_stopped_run_left_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A part of the files, and a broken environment. What is complete is not installed again."""
     repository = tmp_path / "repository"
     repository.mkdir()
-    makefile = (
-        ".venv/.installed:\n\tmkdir .venv/bin 2>/dev/null || mkdir -p .venv/bin\n\ttest ! -e .venv/broken\n"
-    )
+    makefile = ".venv/.installed:\n\tmkdir .venv/bin 2>/dev/null || mkdir -p .venv/bin\n\ttest ! -e .venv/broken\n"
     (repository / "Makefile").write_text(makefile + "\ttest ! -e offline && touch $@\n")
     git = ("git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b")
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
@@ -180,7 +187,9 @@ def test_what_a_stopped_run_left_is_replaced(tmp_path: Path, monkeypatch: pytest
         versions.installed_version("HEAD")
 
 
-@pytest.mark.parametrize("run", LIMITS.runs, ids=lambda run: f"{run.script} {' '.join(run.arguments)}")
+@pytest.mark.parametrize(
+    "run", LIMITS.runs, ids=lambda run: f"{run.script} {' '.join(run.arguments)}"
+)
 def test_every_figure_belongs_to_a_benchmark(run: Run) -> None:
     """The script has the options, and --project if it measures another checkout."""
     source = (PROJECT / "benchmarks" / f"{run.script}.py").read_text(encoding="utf-8")
@@ -194,7 +203,9 @@ def test_every_figure_belongs_to_a_benchmark(run: Run) -> None:
     )
 
 
-def test_the_page_has_the_present_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_the_present_docstrings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Writing the page again changes nothing below its head, which has the date and the machine."""
     shutil.copy(page.OUTPUT, written := tmp_path / "benchmarks.md")
     monkeypatch.setattr(page, "OUTPUT", written)
@@ -203,10 +214,14 @@ def test_the_page_has_the_present_docstrings(tmp_path: Path, monkeypatch: pytest
         file.read_text().partition("\n## ")[2]
         for file in (PROJECT / "dev" / "project" / "benchmarks.md", written)
     )
-    assert before == after, "dev/project/benchmarks.md: an old docstring; run `make bench NAMES=simulation`"
+    assert before == after, (
+        "dev/project/benchmarks.md: an old docstring; run `make bench NAMES=simulation`"
+    )
 
 
-def test_a_measured_part_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measured_part_replaces_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The other parts stay, and the table shows limits that are missed."""
     shutil.copy(page.OUTPUT, written := tmp_path / "benchmarks.md")
     monkeypatch.setattr(page, "OUTPUT", written)
@@ -216,7 +231,10 @@ def test_a_measured_part_replaces_the_one_before(tmp_path: Path, monkeypatch: py
     section, failed = page.measure("codec", Version("now", PROJECT, Path()), LIMITS)
     page.write_page({"codec": section})
     assert failed == ""
-    assert "| decoding strings, times as fast as JSON | at least 1.0, missed | 0.5 |" in written.read_text()
+    assert (
+        "| decoding strings, times as fast as JSON | at least 1.0, missed | 0.5 |"
+        in written.read_text()
+    )
     assert written.read_text().count("\n## ") == (
         PROJECT / "dev" / "project" / "benchmarks.md"
     ).read_text().count("\n## ")

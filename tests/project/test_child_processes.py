@@ -10,9 +10,23 @@ import pytest
 from workspace import PACKAGES, PROJECT
 
 ROOM = PACKAGES["constructs_triton_core"].root / "processes"
-MODULES = [path for each in PACKAGES.values() for path in each.modules if not path.is_relative_to(ROOM)]
-WORDS = {"subprocess", "multiprocessing", "ProcessPoolExecutor", "pty", "posix_spawn", "posix_spawnp"}
-WORDS |= {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell"}
+MODULES = [
+    path for each in PACKAGES.values() for path in each.modules if not path.is_relative_to(ROOM)
+]
+WORDS = {
+    "subprocess",
+    "multiprocessing",
+    "ProcessPoolExecutor",
+    "pty",
+    "posix_spawn",
+    "posix_spawnp",
+}
+WORDS |= {
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+    "subprocess_exec",
+    "subprocess_shell",
+}
 WORDS |= {"fork", "forkpty", "system", "popen", "startfile", "webbrowser"}
 # They start a program to answer.
 WORDS |= {"find_library", "processor", "getnode", "uuid1"}
@@ -62,7 +76,10 @@ def test_no_module_starts_a_child_process() -> None:
     [
         ("import subprocess as s", "subprocess"),
         ("from subprocess import run", "subprocess"),
-        ("from concurrent.futures import ProcessPoolExecutor", "concurrent.futures.ProcessPoolExecutor"),
+        (
+            "from concurrent.futures import ProcessPoolExecutor",
+            "concurrent.futures.ProcessPoolExecutor",
+        ),
         ("import concurrent.futures as f\nf.ProcessPoolExecutor(2)", "f.ProcessPoolExecutor"),
         ("import asyncio\nasyncio.create_subprocess_exec('a')", "asyncio.create_subprocess_exec"),
         ("import os\nos.fork()", "os.fork"),
@@ -81,4 +98,9 @@ def test_each_way_is_found(code: str, found: str) -> None:
 
 def test_harmless_code_is_not_found() -> None:
     """Names that only look alike are allowed."""
-    assert starts("import platform\nplatform.system()\nloader.exec_module(1)\nvalue.system\n'a system'") == []
+    assert (
+        starts(
+            "import platform\nplatform.system()\nloader.exec_module(1)\nvalue.system\n'a system'"
+        )
+        == []
+    )

@@ -35,7 +35,10 @@ def test_guides_do_not_list_options() -> None:
 
 def test_code_fits_a_screen() -> None:
     """No line of a code block is wider than 84 characters."""
-    wide = {name: [line for line in code(text) if len(line) > WIDEST_CODE] for name, text in PAGES.items()}
+    wide = {
+        name: [line for line in code(text) if len(line) > WIDEST_CODE]
+        for name, text in PAGES.items()
+    }
     assert {name: lines for name, lines in wide.items() if lines} == {}
 
 
@@ -51,7 +54,9 @@ def code(text: str) -> Iterator[str]:
 
 def test_menu_leads_to_pages() -> None:
     """Each entry of the menu leads to a page that is generated or exists."""
-    own = [page for page in menu() if not page.startswith(("project/", "packages/", "reference/api/"))]
+    own = [
+        page for page in menu() if not page.startswith(("project/", "packages/", "reference/api/"))
+    ]
     assert [page for page in own if not (PROJECT / "docs" / page).is_file()] == []
 
 
@@ -66,10 +71,14 @@ def test_generated_pages_are_told_apart() -> None:
 def test_descriptions_are_first_sentences(tmp_path: Path) -> None:
     """A page without a description gets its first sentence, without marks; other fields stay."""
     page = tmp_path / "page.md"
-    page.write_text('---\ntitle: T\n---\n# A\n\n<!-- no. -->\nUse `a`, see\n[the "b"](b.md). More.\n')
+    page.write_text(
+        '---\ntitle: T\n---\n# A\n\n<!-- no. -->\nUse `a`, see\n[the "b"](b.md). More.\n'
+    )
     describe(tmp_path)
     describe(tmp_path)
-    assert page.read_text().startswith("---\ntitle: T\ndescription: \"Use a, see the 'b'.\"\n---\n# A\n")
+    assert page.read_text().startswith(
+        "---\ntitle: T\ndescription: \"Use a, see the 'b'.\"\n---\n# A\n"
+    )
     assert first_sentence("# Only a heading\n\n[All](all.md)\n") == ""
 
 

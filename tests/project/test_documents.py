@@ -94,7 +94,11 @@ def name(page: Path) -> str:
 
 #: Run with the packages that they are about: tests/acceptance/test_sagemaker_sdk_page.py, test_works_with.py.
 ELSEWHERE = ("works_with.md", "embeddings.md")
-PAGES = [page for page in DOCUMENTS if page.name not in ELSEWHERE and LINE_OF_FENCE.search(page.read_text())]
+PAGES = [
+    page
+    for page in DOCUMENTS
+    if page.name not in ELSEWHERE and LINE_OF_FENCE.search(page.read_text())
+]
 
 
 @pytest.fixture
@@ -121,12 +125,17 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     if page.name != "tutorial.md":  # it creates its models
         shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     if page.name == "compile.md":
-        for gpu, files in (("A10G", EXAMPLES["plan-gpu"].failing), ("T4", EXAMPLES["plan-gpu"].fixed)):
+        for gpu, files in (
+            ("A10G", EXAMPLES["plan-gpu"].failing),
+            ("T4", EXAMPLES["plan-gpu"].fixed),
+        ):
             write({**files, "m/1/model.plan": plan("10.16.1.11")}, tmp_path / "compiled" / gpu)
     (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
     variables = {"CDK_OUTDIR": str(tmp_path / "cdk.out"), "DIGITS_ENDPOINT": "digits"}
-    unvalidated = partial(cdk.App, builtin_cloud_formation_validation=False)  # its rules take five seconds
+    unvalidated = partial(
+        cdk.App, builtin_cloud_formation_validation=False
+    )  # its rules take five seconds
     with (
         mock.patch.dict(os.environ, variables, CLASSIFIER_ENDPOINT="classifier"),
         mock.patch.object(cdk, "App", unvalidated),
@@ -165,7 +174,9 @@ def test_no_python_is_left_out(page: Path) -> None:
     assert [block.info for block in others if block.info.startswith("py")] == []
 
 
-@pytest.mark.parametrize("code", ["import os", "client.infer({})", "def handler(event, context):\n    ...\n"])
+@pytest.mark.parametrize(
+    "code", ["import os", "client.infer({})", "def handler(event, context):\n    ...\n"]
+)
 def test_program_is_recognized(code: str) -> None:
     """An import, a call and a function are Python that does something; a command and its output are not."""
     assert is_program(code)

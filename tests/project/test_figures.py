@@ -66,10 +66,16 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_missed_limit_is_marked_and_fails(
-    row: Row, mark: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    row: Row,
+    mark: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A goal and a figure that was not measured do not fail the command, and every group is printed."""
-    monkeypatch.setattr(command, "GROUPS", {"first": lambda: [row], "second": lambda: [Row("lines", 1)]})
+    monkeypatch.setattr(
+        command, "GROUPS", {"first": lambda: [row], "second": lambda: [Row("lines", 1)]}
+    )
     assert command.main([]) == code
     printed = capsys.readouterr().out
     assert re.findall(r"^(\S+)$", printed, re.MULTILINE) == ["first", "second"]
@@ -88,7 +94,8 @@ def test_words_are_calculated(capsys: pytest.CaptureFixture[str]) -> None:
     """Each row has a number, the limit of its test, and the path of the test."""
     assert command.main(["words"]) == 0
     line = re.compile(
-        r"^  hand-written pages, words +[\d,]+  at most 55,000 +tests/project/test_docu\w+\.py$", re.M
+        r"^  hand-written pages, words +[\d,]+  at most 55,000 +tests/project/test_docu\w+\.py$",
+        re.M,
     )
     assert line.search(capsys.readouterr().out)
 
@@ -114,13 +121,19 @@ def test_density_stands_beside_praised_projects() -> None:
     """Each figure has those of the installed httpx, packaging and cfn-lint in its note."""
     rows = list(thermometers.density())
     assert len(rows) == len(thermometers.FIGURES)
-    assert all(re.search(r"httpx [\d.]+, packaging [\d.]+, cfn-lint [\d.]+$", row.note) for row in rows)
+    assert all(
+        re.search(r"httpx [\d.]+, packaging [\d.]+, cfn-lint [\d.]+$", row.note) for row in rows
+    )
     assert all(row.limit == "" for row in rows)
 
 
 def test_ledgers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sums of both are shown, and how many repositories have other findings; their folder may move."""
-    answers = {"log": "b2\n\nnew\na1\n\nold\n", "rev-parse": "false\n", "show": _ledger(one="error layout")}
+    answers = {
+        "log": "b2\n\nnew\na1\n\nold\n",
+        "rev-parse": "false\n",
+        "show": _ledger(one="error layout"),
+    }
     monkeypatch.setattr(findings, "git", lambda *words: answers.get(words[0], ""))
     assert findings.read(_ledger()).sums == {
         "repositories": 5,
@@ -131,8 +144,13 @@ def test_ledgers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     rows = {row.what: row for row in findings.findings("c3")}
     assert rows["repositories"].note.endswith(" at a1, the first, 5 at c3")
-    now, moved = findings.read(_ledger()), findings.read(_ledger("packages/check/oracle", "error layout"))
-    assert [key for key in now.findings if now.findings[key] != moved.findings[key]] == [("assets", "one")]
+    now, moved = (
+        findings.read(_ledger()),
+        findings.read(_ledger("packages/check/oracle", "error layout")),
+    )
+    assert [key for key in now.findings if now.findings[key] != moved.findings[key]] == [
+        ("assets", "one")
+    ]
 
 
 def test_clone_without_history_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,10 +78,14 @@ def test_pictures_exist_for_light_and_dark(page: Path) -> None:
 def test_readme_says_which_python_each_part_needs() -> None:
     """The local server has fewer versions of Python than the rest; pyproject.toml says the same."""
     rows = dict(
-        re.findall(r"^\| `pip install '?([\w[\]-]+)'?` \| ([^|]+?) \|", README.read_text(), re.MULTILINE)
+        re.findall(
+            r"^\| `pip install '?([\w[\]-]+)'?` \| ([^|]+?) \|", README.read_text(), re.MULTILINE
+        )
     )
     assert rows["constructs-triton[local]"] == "3.11 or 3.12"
     assert rows["constructs-triton"] == "3.11 to 3.13"
     project = (PROJECT / "pyproject.toml").read_text()
-    assert "nvidia-pytriton>=0.7,<0.8; sys_platform == 'linux' and python_version < '3.13'" in project
+    assert (
+        "nvidia-pytriton>=0.7,<0.8; sys_platform == 'linux' and python_version < '3.13'" in project
+    )
     assert "on Linux with Python 3.11 or 3.12" in README.read_text()

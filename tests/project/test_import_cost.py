@@ -37,7 +37,16 @@ NEEDLESS_AT_SYNTH = {
     "triton_model_check.cli",
     "triton_model_check.model_config.builder",
     "triton_model_check.reporting",
-    *("boto3", "botocore", "google.protobuf.text_format", "numpy", "onnx", "platformdirs", "rich", "yaml"),
+    *(
+        "boto3",
+        "botocore",
+        "google.protobuf.text_format",
+        "numpy",
+        "onnx",
+        "platformdirs",
+        "rich",
+        "yaml",
+    ),
 }
 
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
@@ -103,7 +112,9 @@ for name in ("", *COMMANDS):
 
 def test_help_starts_nothing() -> None:
     """The help of each command loads neither the CDK, nor grpc, nor a module that is imported late."""
-    run = subprocess.run([sys.executable, "-c", EACH_HELP], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", EACH_HELP], capture_output=True, text=True, check=True
+    )
     lines = [json.loads(line) for line in run.stdout.splitlines() if line.startswith('["HELP"')]
     assert {name: code for _, name, code, _ in lines} == dict.fromkeys(["", *COMMANDS], 0)
     forbidden = HEAVY | _late_modules()
@@ -125,9 +136,7 @@ assert main(["check", {str(MODELS)!r}]) == 0
 def test_client_is_lazy() -> None:
     """Importing the client loads no other package, and its first transport no boto3 and no urllib3."""
     assert not _loaded("import constructs_triton_client") & THIRD_PARTY
-    code = (
-        "from constructs_triton_client import HttpTransport, SageMakerTransport; SageMakerTransport('digits')"
-    )
+    code = "from constructs_triton_client import HttpTransport, SageMakerTransport; SageMakerTransport('digits')"
     assert not _loaded(code) & (THIRD_PARTY - {"numpy"})
 
 
@@ -141,7 +150,9 @@ def test_app_loads_what_it_uses(example: str, tmp_path: Path) -> None:
         "CDK_OUTDIR": str(tmp_path / "out"),
     }
     app = PROJECT / "examples" / example / "app.py"
-    loaded = _loaded(f"import runpy; runpy.run_path({str(app)!r}, run_name='__main__')", environment)
+    loaded = _loaded(
+        f"import runpy; runpy.run_path({str(app)!r}, run_name='__main__')", environment
+    )
     assert {"constructs_triton.cdk.endpoint", "triton_model_check.model_repository"} <= loaded
     assert not loaded & NEEDLESS_AT_SYNTH
 

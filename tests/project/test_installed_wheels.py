@@ -17,6 +17,8 @@ def test_rebuilt_wheel_is_installed(tmp_path: Path) -> None:
         write_wheel(tmp_path / "dist", NAME, files={f"{NAME}.py": content})
         empty = install(sys.executable, tmp_path / f"added{number}")
         add(empty, tmp_path / "dist", NAME)
-        installed = install(sys.executable, tmp_path / f"installed{number}", NAME, dist=tmp_path / "dist")
+        installed = install(
+            sys.executable, tmp_path / f"installed{number}", NAME, dist=tmp_path / "dist"
+        )
     for environment in (empty, installed):
         assert environment.run("python", "-c", f"from {NAME} import NEW") == ""

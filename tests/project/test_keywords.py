@@ -25,7 +25,9 @@ CONSTRUCTORS = ("__init__", "__new__")
 def public_names() -> dict[str, Any]:
     """The public names of all packages."""
     modules = [importlib.import_module(name) for name in ("constructs_triton", *PACKAGES.values())]
-    return {f"{each.__name__}.{name}": getattr(each, name) for each in modules for name in each.__all__}
+    return {
+        f"{each.__name__}.{name}": getattr(each, name) for each in modules for name in each.__all__
+    }
 
 
 def defines(cls: type) -> bool:
@@ -58,7 +60,9 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield each constructor, public method and function with its name."""
     for name, value in public_names().items():
         if inspect.isclass(value):
-            yield from ((f"{name}.{member}", each) for member, each in members(value) if defines(value))
+            yield from (
+                (f"{name}.{member}", each) for member, each in members(value) if defines(value)
+            )
         elif inspect.isroutine(value):
             yield name, value
 
@@ -82,7 +86,9 @@ def signature(name: str) -> inspect.Signature:
 def keywords(name: str) -> Collection[str]:
     """Return the keywords of a callable; none if it takes any."""
     function: Any = CALLABLES[name]
-    known = keywords_of(getattr(function, name.rpartition(".")[2]) if inspect.isclass(function) else function)
+    known = keywords_of(
+        getattr(function, name.rpartition(".")[2]) if inspect.isclass(function) else function
+    )
     takes_any = any(each.kind is each.VAR_KEYWORD for each in signature(name).parameters.values())
     return () if takes_any and known.is_open else known.names
 
@@ -97,7 +103,9 @@ def call_with(name: str, keyword: str) -> None:
             continue
         if each.kind is each.KEYWORD_ONLY or each.name == "id":
             named[each.name] = "a" if each.name == "variant_name" else None
-        elif each.kind is not each.VAR_KEYWORD and (each.name != "self" or not inspect.isclass(function)):
+        elif each.kind is not each.VAR_KEYWORD and (
+            each.name != "self" or not inspect.isclass(function)
+        ):
             positional.append(None)
     function(*positional, **named)
 
@@ -126,7 +134,10 @@ def test_every_package_has_callables() -> None:
 OPEN: dict[str, tuple[Callable[[], object], str]] = {
     "an option of infer": (lambda: CLIENT.infer({}, ouputs=[]), "'ouputs'; did you mean"),
     "of infer_raw": (lambda: CLIENT.infer_raw(b"", paramters={}), "'paramters'; it takes data$"),
-    "of infer_many": (lambda: list(CLIENT.infer_many([{}], concurency=2)), 'did you mean "max_concurrency"'),
+    "of infer_many": (
+        lambda: list(CLIENT.infer_many([{}], concurency=2)),
+        'did you mean "max_concurrency"',
+    ),
     "of infer_async": (
         lambda: CLIENT.infer_async({}, input_locaton="s3://a/b/"),  # type: ignore[call-arg]
         'did you mean "input_location"',
@@ -148,5 +159,7 @@ def test_method_is_named_after_the_class_of_the_caller() -> None:
         TypeError, match=r"^TritonClient\.for_endpoint\(\) got .* 'endpoint_ur'; did you mean"
     ):
         TritonClient.for_endpoint("x", endpoint_ur="")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"^TritonEnsembleEndpoint\(\) .* 'model_repositry'; did you mean"):
+    with pytest.raises(
+        TypeError, match=r"^TritonEnsembleEndpoint\(\) .* 'model_repositry'; did you mean"
+    ):
         TritonEnsembleEndpoint(model_repositry=None, ensemble="e")  # type: ignore[call-arg]

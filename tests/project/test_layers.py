@@ -170,7 +170,9 @@ def _folder(name: str) -> Path:
 
 def _modules(name: str) -> list[Path]:
     folder = _folder(name)
-    found = (path for path in PACKAGES[name.partition(".")[0]].modules if path.is_relative_to(folder))
+    found = (
+        path for path in PACKAGES[name.partition(".")[0]].modules if path.is_relative_to(folder)
+    )
     return [path for path in found if path != folder / "__init__.py"]
 
 
@@ -220,7 +222,9 @@ def _import_graph() -> dict[str, set[str]]:
     """Return the imports of each module, with those inside functions and those for type checkers."""
     packages = PACKAGES.values()
     paths = {_dotted(path): path for each in packages for path in each.modules}
-    lazy = dict(pair for each in packages for stub in each.stubs for pair in lazy_names(stub, _dotted(stub)))
+    lazy = dict(
+        pair for each in packages for stub in each.stubs for pair in lazy_names(stub, _dotted(stub))
+    )
     return {
         module: {lazy.get(name, name) for name in imported_names(path)} & paths.keys() - {module}
         for module, path in paths.items()

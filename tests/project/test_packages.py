@@ -20,7 +20,10 @@ from workspace import PACKAGES, PROJECT, imported_names, imports, project_of
 from constructs_triton_core import OWN_PACKAGES
 
 #: The folders with a ``pyproject.toml``. The wheel of the root has the functions and the tools too.
-MEMBERS = [PROJECT, *(path.parent for path in sorted((PROJECT / "packages").glob("*/pyproject.toml")))]
+MEMBERS = [
+    PROJECT,
+    *(path.parent for path in sorted((PROJECT / "packages").glob("*/pyproject.toml"))),
+]
 #: What may import every package, inside functions: helpers of tests, and the completion of all commands.
 TOP_FLOOR = ("testing", "cli")
 #: The packages without a wheel of their own, and the distribution in whose wheel they are.
@@ -37,7 +40,11 @@ def test_package_imports_only_from_floors_below(name: str) -> None:
     """No module imports a package of this project that is not below it, not even in a function."""
     package = PACKAGES[name]
     foreign = set(PACKAGES) - {name, *package.floors}
-    found = {str(path): _roots(path) & foreign for path in package.modules if not _is_top(path, package.root)}
+    found = {
+        str(path): _roots(path) & foreign
+        for path in package.modules
+        if not _is_top(path, package.root)
+    }
     assert not {path: names for path, names in found.items() if names}
 
 
@@ -77,14 +84,18 @@ def test_core_has_what_two_packages_need() -> None:
     for _ in PACKAGES:  # what only core uses counts for the users of its user
         for room, callers in inner.items():
             users[room] |= {name for caller in callers if caller != room for name in users[caller]}
-    rooms = {path.name.removesuffix(".py") for path in PACKAGES["constructs_triton_core"].root.iterdir()}
+    rooms = {
+        path.name.removesuffix(".py") for path in PACKAGES["constructs_triton_core"].root.iterdir()
+    }
     few = {room for room in rooms - {"__init__", "__pycache__", "py.typed"} if len(users[room]) < 2}
     assert not few
 
 
 def _rooms_of_core(path: Path) -> Iterator[str]:
     names = (each.split(".") for each in imported_names(path))
-    yield from (parts[1] for parts in names if parts[0] == "constructs_triton_core" and len(parts) > 1)
+    yield from (
+        parts[1] for parts in names if parts[0] == "constructs_triton_core" and len(parts) > 1
+    )
 
 
 def _is_top(path: Path, root: Path) -> bool:
@@ -132,7 +143,9 @@ def test_version_is_a_development_version_unless_the_tag_is_a_release() -> None:
     """Only the commit with the tag of a release has its version, so nothing else can be taken for it."""
     version = project_of(PROJECT)["version"]
     command = ("git", "tag", "--points-at", "HEAD")
-    tags = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
+    tags = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert Version(version).is_devrelease or f"v{version}" in tags
 
 
@@ -144,7 +157,10 @@ def test_package_compares_its_version_first(name: str) -> None:
     """
     body = ast.parse((PACKAGES[name].root / "__init__.py").read_text()).body
     version = project_of(PROJECT)["version"]
-    versions = {"constructs_triton_core": f"__version__ = {version!r}", "constructs_triton_functions": ""}
+    versions = {
+        "constructs_triton_core": f"__version__ = {version!r}",
+        "constructs_triton_functions": "",
+    }
     distribution = DISTRIBUTIONS.get(name, name.replace("_", "-"))
     wanted = versions.get(name, f"__version__ = same_version({distribution!r}, {version!r})")
     lines = [ast.unparse(node) for node in body]
@@ -205,7 +221,9 @@ def _exported(file: Path) -> set[str]:
     """The names of a module's ``__all__``, or those that a stub imports for others."""
     body = ast.parse(file.read_text()).body
     if file.suffix == ".pyi":
-        return {alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        return {
+            alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
     lists = (
         node.value
         for node in body
@@ -216,7 +234,8 @@ def _exported(file: Path) -> set[str]:
 
 def _doors() -> dict[str, set[str]]:
     lists = {
-        name: PROJECT / Path(each.source).parent / "public_modules.txt" for name, each in PACKAGES.items()
+        name: PROJECT / Path(each.source).parent / "public_modules.txt"
+        for name, each in PACKAGES.items()
     }
     return {name: set(path.read_text().split()) for name, path in lists.items() if path.is_file()}
 

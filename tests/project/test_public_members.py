@@ -57,4 +57,6 @@ def test_public_members_are_documented(name: str) -> None:
 
 def test_public_names_are_used() -> None:
     """A page or an example uses every name of the root."""
-    assert [name for name in constructs_triton.__all__ if not re.search(rf"\b{name}\b", pages())] == []
+    assert [
+        name for name in constructs_triton.__all__ if not re.search(rf"\b{name}\b", pages())
+    ] == []

@@ -43,9 +43,13 @@ def _words() -> frozenset[str]:
 def exported() -> dict[str, list[str]]:
     """The exported names of each public package: one from which a page or an example imports."""
     imports = {
-        name for code in _pages() for name in re.findall(r"^ *from ([\w.]+) import", code, re.MULTILINE)
+        name
+        for code in _pages()
+        for name in re.findall(r"^ *from ([\w.]+) import", code, re.MULTILINE)
     }
-    modules = {name: importlib.import_module(name) for name in imports if name.split(".")[0] in WORKSPACE}
+    modules = {
+        name: importlib.import_module(name) for name in imports if name.split(".")[0] in WORKSPACE
+    }
     return {
         name: list(module.__all__)
         for name, module in sorted(modules.items())
@@ -54,7 +58,8 @@ def exported() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [(package, name) for package, names in exported().items() for name in names]
+    ("package", "name"),
+    [(package, name) for package, names in exported().items() for name in names],
 )
 def test_public_name_resolves_and_is_documented(package: str, name: str) -> None:
     """Every public name resolves and has a docstring."""
@@ -63,7 +68,13 @@ def test_public_name_resolves_and_is_documented(package: str, name: str) -> None
 
 def test_names_resolve_from_the_root_that_users_write() -> None:
     """The property types of the constructs can be imported from the root."""
-    expected = {"AlarmThresholds", "EndpointOptions", "TritonEndpoint", "TritonVariant", "TritonEnvironment"}
+    expected = {
+        "AlarmThresholds",
+        "EndpointOptions",
+        "TritonEndpoint",
+        "TritonVariant",
+        "TritonEnvironment",
+    }
     assert expected <= set(constructs_triton.__all__)
 
 

@@ -80,7 +80,10 @@ def test_docstring_is_text_entries_and_errors() -> None:
 def test_indented_lines_after_two_colons_are_a_code_block() -> None:
     """A literal block becomes a fenced one; a paragraph of two colons disappears."""
     tree = "Then a tree.\n\n```python\nA\n└── B\n```\n\nThen `text`."
-    assert read_docstring(_DocumentedTree).text == f"Types:\n\n```python\n_DocumentedTree\n```\n\n{tree}"
+    assert (
+        read_docstring(_DocumentedTree).text
+        == f"Types:\n\n```python\n_DocumentedTree\n```\n\n{tree}"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +95,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
     """Each name that a package exports has a section on the page of the package."""
-    names = {name for page in api for name in constructs_triton.__all__ if f"\n## {name} {{" in api[page]}
+    names = {
+        name for page in api for name in constructs_triton.__all__ if f"\n## {name} {{" in api[page]
+    }
     assert names == set(constructs_triton.__all__)
     text = "".join(api.values())
     for module in PACKAGES.values():
@@ -131,7 +136,9 @@ def test_types_are_those_of_python(api: dict[str, str]) -> None:
     assert "\n`initial_instance_count`: `int` | `None`\n:   " in api["endpoints"]
     assert "\n`initial_variant_weight`: `float` | `None`\n:   " in api["endpoints"]
     assert "\n`min_capacity`: `int`, required\n:   " in api["scaling"]
-    assert not re.search(r"`[^`\n]*\b(?:Optional|Union|List|Dict|ForwardRef)\[", "".join(api.values()))
+    assert not re.search(
+        r"`[^`\n]*\b(?:Optional|Union|List|Dict|ForwardRef)\[", "".join(api.values())
+    )
 
 
 def test_every_parameter_has_a_meaning() -> None:
@@ -220,7 +227,9 @@ def _anchors(page: Path) -> set[str]:
     """The anchors of a page, from its headings as GitHub makes them, and from its HTML."""
     text = page.read_text()
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    slugs = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
     return slugs | set(re.findall(r'<a id="([^"]+)">', text))
 
 
@@ -240,7 +249,11 @@ def test_picture_shows_all_layers() -> None:
 
 def test_packages_of_contributing_are_those_of_the_workspace() -> None:
     """The table of the packages has all of them, the top one first, with their floors."""
-    rows = [line.strip("| ").split(" | ") for line in CONTRIBUTING.splitlines() if line.startswith("| `")]
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in CONTRIBUTING.splitlines()
+        if line.startswith("| `")
+    ]
     found = {row[1].strip("`"): row[3] for row in rows if len(row) == 5}
     short = {name: name.rpartition("_")[2] for name in WORKSPACE}
     expected = {
@@ -277,13 +290,17 @@ def test_readme_of_a_package_names_its_rooms() -> None:
         if package.source != ".":
             text = (PROJECT / package.source).parent.joinpath("README.md").read_text()
             rooms = [name for name in LAYERS[package.name] if name[0] != "_"]
-            assert [name for name in rooms if not re.search(rf"^\|.*`{name}`", text, re.MULTILINE)] == []
+            assert [
+                name for name in rooms if not re.search(rf"^\|.*`{name}`", text, re.MULTILINE)
+            ] == []
 
 
 def test_pages_need_no_script_of_another_host() -> None:
     """The site would load Mermaid's script from a public server, which a company's proxy may block."""
     pages = [*(PROJECT / "docs").rglob("*.md"), PROJECT / "README.md", PROJECT / "mkdocs.yml"]
-    found = [page.name for page in pages if re.search(r"```mermaid|name: mermaid", page.read_text())]
+    found = [
+        page.name for page in pages if re.search(r"```mermaid|name: mermaid", page.read_text())
+    ]
     assert found == []
 
 
@@ -305,7 +322,9 @@ def test_llms_txt_lists_every_page(api: dict[str, str], tmp_path: Path) -> None:
     write_llms(PROJECT / "mkdocs.yml", pages, site)
     text = (site / "llms.txt").read_text()
     linked = re.findall(r"^- \[[^]]+\]\(([^)]+)\)", text, re.MULTILINE)
-    listed = re.findall(r"^ +- (?:.*: )?([\w/]+\.md)$", (PROJECT / "mkdocs.yml").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^ +- (?:.*: )?([\w/]+\.md)$", (PROJECT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
     assert linked == listed
     assert [page for page in linked if not (site / page).is_file()] == []
     assert "- [Find drift](guides/drift.md): A model gets worse when" in text

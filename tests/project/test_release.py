@@ -29,8 +29,15 @@ MEMBERS = members_of()
 VERSION = MEMBERS[-1].version
 WRITTEN = (*(member.file for member in MEMBERS), *written_versions(), REQUIREMENTS, *INSTALLERS)
 FILES = (*WRITTEN, "CHANGELOG.md")
-CONTENT = ("p/py.typed", "p/__init__.py", "p-1.dist-info/METADATA", "p-1.dist-info/licenses/LICENSE")
-METADATA = "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nLicense-File: b/C.txt\n"
+CONTENT = (
+    "p/py.typed",
+    "p/__init__.py",
+    "p-1.dist-info/METADATA",
+    "p-1.dist-info/licenses/LICENSE",
+)
+METADATA = (
+    "Metadata-Version: 2.4\nName: p\nVersion: 1\nLicense-File: LICENSE\nLicense-File: b/C.txt\n"
+)
 
 
 def copy_to(folder: Path) -> Path:
@@ -63,7 +70,9 @@ def test_requirement_of_another_package_without_its_version_is_a_problem(
     path = project / "packages/client/pyproject.toml"
     path.write_text(path.read_text().replace(f"core=={VERSION}", f"core{written}"))
     (problem,) = version_problems(project)
-    assert problem.startswith(f"packages/client/pyproject.toml: must require version {VERSION}, got")
+    assert problem.startswith(
+        f"packages/client/pyproject.toml: must require version {VERSION}, got"
+    )
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "1.0.0rc1", "0.2.0.dev0"])
@@ -97,7 +106,9 @@ def test_set_version_prints_what_changed_and_what_is_left(
     set_version.main(["99.0.0"], copy_to(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     assert lines[:-1] == [f"changed {name}" for name in WRITTEN]
-    assert lines[-1].startswith("left: CHANGELOG.md: the first version must be 99.0.0 with the date")
+    assert lines[-1].startswith(
+        "left: CHANGELOG.md: the first version must be 99.0.0 with the date"
+    )
 
 
 def test_changelog_of_a_release_has_its_date(tmp_path: Path) -> None:
@@ -124,7 +135,11 @@ def test_set_version_refuses_other_forms(version: str, capsys: pytest.CaptureFix
     [
         ("", "", []),
         ("", "p/py.typed", ["p/py.typed is missing"]),
-        ("", "p-1.dist-info/licenses/LICENSE", ["LICENSE is missing", "licenses/LICENSE is missing"]),
+        (
+            "",
+            "p-1.dist-info/licenses/LICENSE",
+            ["LICENSE is missing", "licenses/LICENSE is missing"],
+        ),
         ("", "p-1.dist-info/licenses/b/C.txt", ["licenses/b/C.txt is missing"]),
         ("p/test_a.py", "", ["p/test_a.py does not belong in a release"]),
         ("p/tests/data.txt", "", ["p/tests/data.txt does not belong in a release"]),
@@ -146,7 +161,9 @@ def test_content_of_a_wheel(added: str, left_out: str, problems: list[str], tmp_
 def test_distribution_that_was_not_built_is_a_problem() -> None:
     """Each package has a wheel and a source distribution of its version."""
     names = [
-        f"{member.module}-{VERSION}{end}" for member in MEMBERS for end in ("-py3-none-any.whl", ".tar.gz")
+        f"{member.module}-{VERSION}{end}"
+        for member in MEMBERS
+        for end in ("-py3-none-any.whl", ".tar.gz")
     ]
     assert list(missing_distributions(PROJECT, names)) == []
     assert list(missing_distributions(PROJECT, names[1:])) == [f"{names[0]}: was not built"]

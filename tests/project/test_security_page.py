@@ -108,7 +108,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Archives in S3 that `adopt` reads": {
-        "test_adopt_command.py": ("test_large_archives_stay_in_s3 test_hostile_archive_is_not_unpacked"),
+        "test_adopt_command.py": (
+            "test_large_archives_stay_in_s3 test_hostile_archive_is_not_unpacked"
+        ),
         "test_archives_of_a_prefix.py": ("test_archives_together_are_bounded_and_leave_nothing"),
     },
     (
@@ -192,7 +194,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Metadata of packages in packed Python environments, which `env show` prints": {
-        "test_environment_contents.py": ("test_contents_are_bounded test_metadata_are_bounded_together"),
+        "test_environment_contents.py": (
+            "test_contents_are_bounded test_metadata_are_bounded_together"
+        ),
     },
     "Names in packed Python environments, which the checks read": {
         "test_hostile_environments.py": "test_names_are_bounded",
@@ -283,7 +287,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
 
 def rows() -> Iterator[str]:
     """Yield the first cell of each row below the headings of a table."""
-    tables = re.findall(r"^\|.*\n\| ?-.*\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    tables = re.findall(
+        r"^\|.*\n\| ?-.*\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
     for table in tables:
         for line in table.splitlines():
             yield line.split("|")[1].strip()
@@ -302,7 +308,9 @@ def test_each_row_has_its_tests() -> None:
     """A promise that no test checks may stop holding without anybody seeing it."""
     found = list(rows())
     assert len(found) > 30
-    assert len(set(found)) == len(found), "SECURITY.md: two rows have the same first cell; rename one"
+    assert len(set(found)) == len(found), (
+        "SECURITY.md: two rows have the same first cell; rename one"
+    )
     missing = [row for row in found if row not in TESTS]
     assert not missing, (
         f"SECURITY.md: rows without a test: {missing}; add each first cell to TESTS of this file, with the "
@@ -319,7 +327,9 @@ def test_each_named_test_exists(row: str) -> None:
     """A test that was renamed or deleted is missed here."""
     assert TESTS[row]
     for file, names in TESTS[row].items():
-        assert file in TEST_FILES, f"{row}: {file} does not exist; name the file that has the test now"
+        assert file in TEST_FILES, (
+            f"{row}: {file} does not exist; name the file that has the test now"
+        )
         unknown = [name for name in names.split() if name not in functions_of(file)]
         assert names.split(), f"{row}: name a test of {file}"
         assert not [name for name in names.split() if not name.startswith("test_")]

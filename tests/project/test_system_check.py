@@ -15,7 +15,11 @@ CHECK = Path(__file__).resolve().parents[2] / "dev" / "check_system.py"
 def _check(path: str, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path}
     return subprocess.run(
-        [sys.executable, CHECK, *options], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, CHECK, *options],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
 
 
@@ -35,7 +39,10 @@ def test_missing_node(tmp_path: Path) -> None:
     """Without Node.js the check fails and names the command that installs it."""
     run = _check(str(tmp_path))
     assert run.returncode == 1
-    assert "missing: Node.js, needed for the CDK; install it with: apt-get install nodejs npm" in run.stderr
+    assert (
+        "missing: Node.js, needed for the CDK; install it with: apt-get install nodejs npm"
+        in run.stderr
+    )
 
 
 def test_checker_needs_no_node(tmp_path: Path) -> None:
@@ -43,7 +50,9 @@ def test_checker_needs_no_node(tmp_path: Path) -> None:
     assert _check(str(tmp_path), "--without-node").returncode == 0
 
 
-@pytest.mark.parametrize(("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)])
+@pytest.mark.parametrize(
+    ("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)]
+)
 def test_node_version(tmp_path: Path, version: str, is_fine: bool) -> None:
     """A Node.js version that the CDK does not support is refused, and the message contains the version."""
     _fake_program(tmp_path, "node", version)

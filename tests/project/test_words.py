@@ -43,7 +43,9 @@ FOLDERS = sorted(
 
 def _found(path: Path) -> list[str]:
     # An attribute of a library, such as tarfile's `filename`, and a value in quotes are not our words.
-    pattern = re.compile(rf"(?<![\w.\"'`-])({'|'.join(WORDS.values())})(?![\w=\"'`-])", re.IGNORECASE)
+    pattern = re.compile(
+        rf"(?<![\w.\"'`-])({'|'.join(WORDS.values())})(?![\w=\"'`-])", re.IGNORECASE
+    )
     lines = path.read_text().splitlines()
     return [
         f"{path.relative_to(PROJECT)}:{number} {match[0]}"
@@ -63,4 +65,6 @@ def test_the_rest_uses_ordinary_words() -> None:
     """Neither do the modules above those folders, the README, the tools and the benchmarks."""
     package = (path for each in PACKAGES.values() for path in each.root.glob("*.py*"))
     scripts = (path for name in ("dev", "benchmarks") for path in (PROJECT / name).rglob("*.py"))
-    assert not [found for path in (*package, *scripts, PROJECT / "README.md") for found in _found(path)]
+    assert not [
+        found for path in (*package, *scripts, PROJECT / "README.md") for found in _found(path)
+    ]

@@ -22,7 +22,9 @@ TARGETS = set(re.findall(r"^([a-z0-9-]+):", (PROJECT / "Makefile").read_text(), 
 def test_workflow_runs_only_targets_of_the_makefile(workflow: Path) -> None:
     """Each command is a target, so that everyone can run what the workflow runs."""
     commands = re.findall(r"^ +- run: (.+)$", workflow.read_text(), re.MULTILINE)
-    assert [each for each in commands if not each.startswith("make ") or each.split()[1] not in TARGETS] == []
+    assert [
+        each for each in commands if not each.startswith("make ") or each.split()[1] not in TARGETS
+    ] == []
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)

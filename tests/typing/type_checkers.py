@@ -17,11 +17,17 @@ PYRIGHT = ROOT / "node_modules" / "pyright" / "index.js"
 def marked_lines() -> set[tuple[str, int]]:
     """The lines of the rejected file that end in a comment."""
     lines = REJECTED.read_text(encoding="utf-8").splitlines()
-    return {(REJECTED.name, number) for number, line in enumerate(lines, 1) if re.search(r"\)  # \w", line)}
+    return {
+        (REJECTED.name, number)
+        for number, line in enumerate(lines, 1)
+        if re.search(r"\)  # \w", line)
+    }
 
 
 def run(command: list[str]) -> str:
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300).stdout
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    ).stdout
 
 
 def mypy_errors() -> set[tuple[str, int]]:

@@ -15,7 +15,9 @@ from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository import ModelRepository
 
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\ninstance_group { count: -2 }\n'
-PLACED = Finding("some-code", Severity.ERROR, "m/config.pbtxt", "is wrong", "fix it", line=3, column=7)
+PLACED = Finding(
+    "some-code", Severity.ERROR, "m/config.pbtxt", "is wrong", "fix it", line=3, column=7
+)
 UNPLACED = Finding("other-code", Severity.WARNING, "m", "looks wrong")
 
 
@@ -33,7 +35,10 @@ def test_string_has_location_severity_code_message_and_hint() -> None:
     assert str(PLACED) == "m/config.pbtxt:3:7: error[some-code]: is wrong\n    hint: fix it"
     assert str(UNPLACED) == "m: warning[other-code]: looks wrong"
     assert format_findings([UNPLACED, PLACED]) == f"{UNPLACED}\n{PLACED}"
-    assert (PLACED.one_line, UNPLACED.one_line) == ("m/config.pbtxt:3:7: is wrong; fix it", "m: looks wrong")
+    assert (PLACED.one_line, UNPLACED.one_line) == (
+        "m/config.pbtxt:3:7: is wrong; fix it",
+        "m: looks wrong",
+    )
 
 
 def test_terminal_prints_findings_as_their_strings(

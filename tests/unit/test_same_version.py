@@ -13,9 +13,7 @@ SENTENCE = "cdk-rehearse 99.1: needs constructs-triton-core 99.1, got {}; run `p
 
 
 def _sentence() -> str:
-    names = (
-        "constructs-triton-core triton-model-check constructs-triton-client cdk-rehearse constructs-triton"
-    )
+    names = "constructs-triton-core triton-model-check constructs-triton-client cdk-rehearse constructs-triton"
     return SENTENCE.format(constructs_triton_core.__version__, names)
 
 

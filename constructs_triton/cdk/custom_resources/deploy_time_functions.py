@@ -105,7 +105,11 @@ def _check(options: DeployTimeFunctionOptions) -> None:
     if "vpc" not in options and {"vpc_subnets", "security_groups"} & options.keys():
         raise InvalidValueError("vpc: is required with vpc_subnets and security_groups; set vpc")
     check_has("log_encryption_key", options.get("log_encryption_key"), *KEY)
-    check_type("log_retention", options.get("log_retention"), (logs.RetentionDays, "RetentionDays.ONE_YEAR"))
+    check_type(
+        "log_retention",
+        options.get("log_retention"),
+        (logs.RetentionDays, "RetentionDays.ONE_YEAR"),
+    )
     reserved = options.get("reserved_concurrent_executions")
     if reserved is not None:
         # A function without concurrency never responds, and the stack waits for it.
@@ -115,7 +119,9 @@ def _check(options: DeployTimeFunctionOptions) -> None:
 def _functions(scope: Construct) -> Iterator[str]:
     """Yield the paths of the functions below a scope."""
     for each in scope.node.find_all():
-        if isinstance(each, lambda_.CfnFunction) and str(each.description or "").endswith(DESCRIPTION_END):
+        if isinstance(each, lambda_.CfnFunction) and str(each.description or "").endswith(
+            DESCRIPTION_END
+        ):
             yield each.node.path.removesuffix("/Resource/Resource")
 
 
@@ -128,7 +134,13 @@ def _let_logs_use(key: kms.IKey) -> None:
     statement = iam.PolicyStatement(
         sid="EncryptLogs",
         principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.{Aws.URL_SUFFIX}")],
-        actions=["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
+        actions=[
+            "kms:Encrypt*",
+            "kms:Decrypt*",
+            "kms:ReEncrypt*",
+            "kms:GenerateDataKey*",
+            "kms:Describe*",
+        ],
         resources=["*"],
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
     )

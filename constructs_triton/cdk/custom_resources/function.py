@@ -68,7 +68,9 @@ def warn_without_route(
 
 def python_runtime() -> lambda_.Runtime:
     """Return the runtime of all functions."""
-    return cast(lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_{PYTHON_VERSION.replace('.', '_')}"))
+    return cast(
+        lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_{PYTHON_VERSION.replace('.', '_')}")
+    )
 
 
 @dataclass(frozen=True, slots=True)

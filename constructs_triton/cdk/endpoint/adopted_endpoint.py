@@ -15,7 +15,11 @@ from constructs_triton.cdk.custom_resources.function import ContinuedFunction, F
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
-from constructs_triton.cdk.scaling.scaling_guard import after_statements, look_at_scaling, scaling_statement
+from constructs_triton.cdk.scaling.scaling_guard import (
+    after_statements,
+    look_at_scaling,
+    scaling_statement,
+)
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton_functions.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
@@ -49,7 +53,9 @@ class EndpointAdoption(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         function = ContinuedFunction(self, "Function", ADOPTION_FUNCTION)
-        arns = [arn_in_stack(self, "sagemaker", "endpoint", each) for each in _spellings(endpoint_name)]
+        arns = [
+            arn_in_stack(self, "sagemaker", "endpoint", each) for each in _spellings(endpoint_name)
+        ]
         statements = [
             *_endpoint_statements(self, arns),
             *([] if key is None else [_key_statement(self)]),
@@ -78,8 +84,14 @@ def _endpoint_statements(scope: Construct, arns: list[str]) -> list[Statement]:
     configs = arn_in_stack(scope, "sagemaker", "endpoint-config", "*")
     return [
         # UpdateEndpoint is authorized for the configuration too, also for the previous one.
-        allow("AdoptEndpoint", ["sagemaker:DescribeEndpoint", "sagemaker:UpdateEndpoint"], [*arns, configs]),
-        allow("TagEndpoint", ["sagemaker:AddTags", "sagemaker:DeleteTags", "sagemaker:ListTags"], arns),
+        allow(
+            "AdoptEndpoint",
+            ["sagemaker:DescribeEndpoint", "sagemaker:UpdateEndpoint"],
+            [*arns, configs],
+        ),
+        allow(
+            "TagEndpoint", ["sagemaker:AddTags", "sagemaker:DeleteTags", "sagemaker:ListTags"], arns
+        ),
         allow(
             "LookAtPrevious",
             ["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],

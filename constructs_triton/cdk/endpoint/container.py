@@ -18,7 +18,11 @@ from constructs_triton.cdk.options.image import (
     is_cpu_image,
     moving_tag,
 )
-from constructs_triton.cdk.options.inference_ami import FOR_THE_IMAGE, cuda_mismatch, given_ami_version
+from constructs_triton.cdk.options.inference_ami import (
+    FOR_THE_IMAGE,
+    cuda_mismatch,
+    given_ami_version,
+)
 from constructs_triton.cdk.repository.loaded_models import PackagedModel
 from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton_core.errors import InvalidValueError
@@ -91,7 +95,9 @@ def settle_container(
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
         has_network_isolation=enable_network_isolation,
-        gpus=tuple(dict.fromkeys((each.gpu_model, each.compute_capability) for each in shared_with)),
+        gpus=tuple(
+            dict.fromkeys((each.gpu_model, each.compute_capability) for each in shared_with)
+        ),
     )
     known = {(finding.code, finding.path) for finding in models.contents.warnings}
     warnings += [each for each in models.check(target) if (each.code, each.path) not in known]
@@ -169,7 +175,8 @@ def _target(
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
         is_uncompressed=models.compression_type is CompressionType.NONE,
         python_path=environment.get("PYTHONPATH"),
-        has_response_cache="--cache-config" in environment.get(variables()["additional_args"].name, ""),
+        has_response_cache="--cache-config"
+        in environment.get(variables()["additional_args"].name, ""),
     )
 
 
@@ -182,7 +189,11 @@ def _known_gibibytes(volume_size: Size | None) -> int | None:
 def _compatibility_findings(image: TritonImage, facts: VariantFacts) -> list[Finding]:
     # Your own image may be built for any processor.
     is_prebuilt = isinstance(image, DlcImage)
-    return [each for each in check_compatibility(facts) if is_prebuilt or each.code not in _PREBUILT_ONLY]
+    return [
+        each
+        for each in check_compatibility(facts)
+        if is_prebuilt or each.code not in _PREBUILT_ONLY
+    ]
 
 
 def _warnings(findings: Sequence[Finding]) -> list[Finding]:

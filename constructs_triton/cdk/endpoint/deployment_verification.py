@@ -52,7 +52,9 @@ class UpdateVerification(Construct):
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        read_endpoint = allow("LookAtEndpoint", ["sagemaker:DescribeEndpoint"], [endpoint.attr_endpoint_arn])
+        read_endpoint = allow(
+            "LookAtEndpoint", ["sagemaker:DescribeEndpoint"], [endpoint.attr_endpoint_arn]
+        )
         properties = {
             "EndpointName": endpoint.attr_endpoint_name,
             "EndpointConfigName": endpoint_config.attr_endpoint_config_name,

@@ -69,8 +69,12 @@ class TritonEnsembleEndpoint(NewEndpoint):
         ensemble: str,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        parts = checked_options("TritonEnsembleEndpoint()", options, ("model_repository", "ensemble"))
-        models = SingleModel.of_ensemble(model_repository, ensemble, options.get("compression_type"))
+        parts = checked_options(
+            "TritonEnsembleEndpoint()", options, ("model_repository", "ensemble")
+        )
+        models = SingleModel.of_ensemble(
+            model_repository, ensemble, options.get("compression_type")
+        )
         super().__init__(scope, id, models=models, **parts)
 
 

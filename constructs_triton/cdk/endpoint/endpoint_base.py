@@ -15,7 +15,10 @@ from constructs_triton.cdk.endpoint.log_group import log_group_name
 from constructs_triton.cdk.endpoint.operating import warming_statements
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
-from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_caller_statements
+from constructs_triton.cdk.options.async_inference import (
+    AsyncInferenceConfig,
+    async_caller_statements,
+)
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
@@ -86,7 +89,9 @@ class EndpointBase(SageMakerEndpoint):
             if each.variant_name == variant_name:
                 return each
         names = ", ".join(f'"{each.variant_name}"' for each in self._variants)
-        raise InvalidValueError(f'{self.node.path}: has no variant "{variant_name}"; use one of {names}')
+        raise InvalidValueError(
+            f'{self.node.path}: has no variant "{variant_name}"; use one of {names}'
+        )
 
     # Permissions.
 
@@ -108,7 +113,9 @@ class EndpointBase(SageMakerEndpoint):
             InvalidValueError: the endpoint is asynchronous, serves one model, or no model has such a name.
         """
         self._refuse_asynchronous("grant_invoke")
-        return self._grant(grantee, ["sagemaker:InvokeEndpoint"], self._model_condition(target_models))
+        return self._grant(
+            grantee, ["sagemaker:InvokeEndpoint"], self._model_condition(target_models)
+        )
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to queue requests and to read the responses from S3.
@@ -163,12 +170,18 @@ class EndpointBase(SageMakerEndpoint):
     def _more_operating_statements(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
-    def _model_condition(self, target_models: Sequence[str] | None) -> dict[str, dict[str, object]] | None:
+    def _model_condition(
+        self, target_models: Sequence[str] | None
+    ) -> dict[str, dict[str, object]] | None:
         if target_models is None:
             return None
         if isinstance(target_models, str) or not target_models:
-            fix = f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
-            raise InvalidValueError(f"target_models: must be a list of models, got {target_models!r}; {fix}")
+            fix = (
+                f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
+            )
+            raise InvalidValueError(
+                f"target_models: must be a list of models, got {target_models!r}; {fix}"
+            )
         if self._serves_many is False:
             raise InvalidValueError(
                 f'target_models: only multi-model endpoints support it, got "{target_models[0]}"; remove it'
@@ -177,7 +190,11 @@ class EndpointBase(SageMakerEndpoint):
             check_name("target_models", name, limits.TARGET_MODEL)
         # AWS documentation: invoke a multi-model endpoint, security.
         contents = self._contents
-        allowed = list(target_models) if contents is None else contents.prefix.grant_patterns(target_models)
+        allowed = (
+            list(target_models)
+            if contents is None
+            else contents.prefix.grant_patterns(target_models)
+        )
         return {"StringLike": {"sagemaker:TargetModel": [str(each) for each in allowed]}}
 
     # Scaling, metrics, outputs.
@@ -227,7 +244,12 @@ class EndpointBase(SageMakerEndpoint):
         from constructs_triton.cdk.monitoring.alarms import TritonAlarms
 
         return TritonAlarms(
-            self, id, endpoint=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
+            self,
+            id,
+            endpoint=self,
+            actions=actions,
+            alarm_name_prefix=alarm_name_prefix,
+            **thresholds,
         )
 
     def add_dashboard(

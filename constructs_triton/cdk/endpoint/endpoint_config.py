@@ -91,7 +91,9 @@ def _bind_variant(
         for position, pool in enumerate(settled.pools)
         if pool.has_own_models
     }
-    container = bind_container(settled.container, scope, locations[settled.container.models], sizing)
+    container = bind_container(
+        settled.container, scope, locations[settled.container.models], sizing
+    )
     return BoundVariant(settled, container, overrides)
 
 
@@ -181,7 +183,9 @@ def make_endpoint_config(
         _production_variant(each, model, pool_models, is_asynchronous=asynchronous is not None)
         for each, model in zip(variants, models, strict=True)
     ]
-    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.settled.is_shadow]
+    shadows = [
+        part for part, each in zip(rendered, variants, strict=True) if each.settled.is_shadow
+    ]
     return sagemaker.CfnEndpointConfig(
         scope,
         "EndpointConfig",
@@ -189,7 +193,9 @@ def make_endpoint_config(
         shadow_production_variants=shadows or None,
         kms_key_id=None if key is None else key.key_arn,
         data_capture_config=None if capture is None else render_data_capture(capture),
-        async_inference_config=None if asynchronous is None else render_async_inference(asynchronous),
+        async_inference_config=None
+        if asynchronous is None
+        else render_async_inference(asynchronous),
         metrics_config=None if metrics is None else render_metrics_config(metrics),
     )
 
@@ -215,13 +221,19 @@ def _production_variant(
         volume_size_in_gb=sizing.volume_size_gib,
         container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
         model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
-        variant_instance_provision_timeout_in_seconds=seconds(options["variant_instance_provision_timeout"]),
+        variant_instance_provision_timeout_in_seconds=seconds(
+            options["variant_instance_provision_timeout"]
+        ),
         routing_config=_routing(
-            options["routing_strategy"], uses_queue=is_asynchronous, serves_many=container.models.serves_many
+            options["routing_strategy"],
+            uses_queue=is_asynchronous,
+            serves_many=container.models.serves_many,
         ),
         enable_ssm_access=options["enable_ssm_access"],
         core_dump_config=None if core_dump is None else render_core_dump(core_dump),
-        capacity_reservation_config=None if reservation is None else render_capacity_reservation(reservation),
+        capacity_reservation_config=None
+        if reservation is None
+        else render_capacity_reservation(reservation),
     )
 
 

@@ -11,7 +11,10 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant
 from constructs_triton.cdk.endpoint.log_group import keep_log_group_statement, log_group_name
 from constructs_triton.cdk.endpoint.properties import RequestOptions
-from constructs_triton.cdk.options.async_inference import async_inference_data, async_inference_statements
+from constructs_triton.cdk.options.async_inference import (
+    async_inference_data,
+    async_inference_statements,
+)
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import captured_data
 from constructs_triton.cdk.options.host_options import HostOptions
@@ -58,7 +61,9 @@ class ExecutionRole:
             check_trust(scope, given)
             if not accepts_policies(scope, given):
                 return cls(given, None)
-        role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
+        role = (
+            iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
+        )
         permissions = RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements)
         return cls(role, permissions, is_given=given is not None)
 
@@ -162,7 +167,9 @@ def request_statements(requests: RequestOptions) -> list[Statement]:
     """Permissions for the same data."""
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
     captured = [] if capture is None else captured_data(capture).write_statements("DataCapture")
-    return captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
+    return (
+        captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
+    )
 
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:

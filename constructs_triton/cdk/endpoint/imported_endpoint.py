@@ -47,7 +47,9 @@ class ImportedTritonEndpoint(EndpointBase):
         self._async_inference = None
         self._is_asynchronous = is_asynchronous
         self._contents = None
-        owner = VariantOwner(self, endpoint_name, None, bool(is_asynchronous), serves_many=bool(serves_many))
+        owner = VariantOwner(
+            self, endpoint_name, None, bool(is_asynchronous), serves_many=bool(serves_many)
+        )
         self._variants = tuple(
             _variant(owner, position, name, instance_type)
             for position, (name, instance_type) in enumerate(variants.items())

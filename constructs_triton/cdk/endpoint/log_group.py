@@ -24,7 +24,9 @@ def component_log_group_name(inference_component_name: str) -> str:
     return f"/aws/sagemaker/InferenceComponents/{inference_component_name}"
 
 
-def check_log_retention(name_property: str, name: str | None, retention: logs.RetentionDays | None) -> None:
+def check_log_retention(
+    name_property: str, name: str | None, retention: logs.RetentionDays | None
+) -> None:
     """Check that a log group with a retention has a name."""
     if retention is not None and (name is None or is_token(name)):
         raise InvalidValueError(

@@ -29,7 +29,9 @@ from constructs_triton_core.tokens import is_token
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
 
-def check_deployment(deployment: Deployment | None, instance_counts: Iterable[float]) -> list[Finding]:
+def check_deployment(
+    deployment: Deployment | None, instance_counts: Iterable[float]
+) -> list[Finding]:
     """Return a warning for each variant that has too few instances for a deployment in steps.
 
     A step is at least one instance and at most half of a variant's instances.
@@ -39,7 +41,11 @@ def check_deployment(deployment: Deployment | None, instance_counts: Iterable[fl
     size = deployment.size
     is_count = size.type == "INSTANCE_COUNT" and not is_token(size.value)
     needed = max(2, math.ceil(2 * size.value)) if is_count else 2
-    return [_too_few(count, needed) for count in instance_counts if not is_token(count) and count < needed]
+    return [
+        _too_few(count, needed)
+        for count in instance_counts
+        if not is_token(count) and count < needed
+    ]
 
 
 def check_mode(
@@ -70,7 +76,11 @@ def check_mode(
 
 
 def check_off_switch(
-    scope: Construct, id: str, resource: ResourceOptions, requests: RequestOptions, update: UpdateOptions
+    scope: Construct,
+    id: str,
+    resource: ResourceOptions,
+    requests: RequestOptions,
+    update: UpdateOptions,
 ) -> None:
     """Check the name of an ``off_switch``, and the other properties of its endpoint.
 
@@ -128,16 +138,22 @@ def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
         )
 
 
-def _unknown_values(capture: DataCapture | None, variants: Sequence[SettledVariant]) -> Iterator[Finding]:
+def _unknown_values(
+    capture: DataCapture | None, variants: Sequence[SettledVariant]
+) -> Iterator[Finding]:
     """Yield warnings for values that the service may have added after this library was released."""
     model = "botocore sagemaker service model: "
     if capture is not None:
         yield from unknown_capture_modes(capture)
     settings = {each.container.models.model_cache_setting for each in variants}
     for setting in settings:
-        yield from unknown_value("model_cache_setting", setting, CACHE_SETTINGS, f"{model}ModelCacheSetting")
+        yield from unknown_value(
+            "model_cache_setting", setting, CACHE_SETTINGS, f"{model}ModelCacheSetting"
+        )
     for strategy in dict.fromkeys(each.options["routing_strategy"] for each in variants):
-        yield from unknown_value("routing_strategy", strategy, STRATEGIES, f"{model}RoutingStrategy")
+        yield from unknown_value(
+            "routing_strategy", strategy, STRATEGIES, f"{model}RoutingStrategy"
+        )
     for each in variants:
         reservation = each.options["capacity_reservation"]
         if reservation is not None:
@@ -184,9 +200,13 @@ def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig
         )
 
 
-def _multi_model_warnings(requests: RequestOptions, variants: Sequence[SettledVariant]) -> Iterator[Finding]:
+def _multi_model_warnings(
+    requests: RequestOptions, variants: Sequence[SettledVariant]
+) -> Iterator[Finding]:
     if requests["data_capture"] is not None:
-        yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read the captured data")
+        yield _unlisted(
+            "data-capture", "data_capture", "Model Monitor cannot read the captured data"
+        )
     if requests["async_inference"] is not None:
         yield _unlisted("async", "async_inference", "requests may not reach their models")
     if len(variants) > 1:

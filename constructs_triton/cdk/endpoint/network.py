@@ -119,7 +119,9 @@ class TritonVpcEndpoints(Construct):
         endpoint. AWS charges for it by the hour. Default: ``False``.
     """
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False
+    ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
         self.s3_endpoint = ec2.GatewayVpcEndpoint(
@@ -128,5 +130,8 @@ class TritonVpcEndpoints(Construct):
         self.runtime_endpoint: ec2.InterfaceVpcEndpoint | None = None
         if runtime_access:
             self.runtime_endpoint = ec2.InterfaceVpcEndpoint(
-                self, "Runtime", vpc=vpc, service=ec2.InterfaceVpcEndpointAwsService.SAGEMAKER_RUNTIME
+                self,
+                "Runtime",
+                vpc=vpc,
+                service=ec2.InterfaceVpcEndpointAwsService.SAGEMAKER_RUNTIME,
             )

@@ -21,10 +21,23 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_endpoint_config,
     make_model,
 )
-from constructs_triton.cdk.endpoint.execution_role import host_data, make_endpoint_role, request_data
+from constructs_triton.cdk.endpoint.execution_role import (
+    host_data,
+    make_endpoint_role,
+    request_data,
+)
 from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
-from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode, check_off_switch
-from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
+from constructs_triton.cdk.endpoint.mode_limits import (
+    check_deployment,
+    check_mode,
+    check_off_switch,
+)
+from constructs_triton.cdk.endpoint.network import (
+    check_network,
+    created_group,
+    make_connections,
+    network_ids,
+)
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
@@ -87,14 +100,18 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 
             models = models.publish_metrics(metrics_name(scope, id, name))
-        settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])
+        settled = settle_variants(
+            scope, models, fleet, is_isolated=host["enable_network_isolation"]
+        )
         for each in settled:
             for container in (each.container, *(pool.container for pool in each.pools)):
                 check_kept_models(container.models, policy)
         check_account(scope, host["role"])
         findings = [
             *check_mode(scope, requests, resource["metrics_config"], settled),
-            *check_deployment(update["deployment"], [each.initial_instance_count for each in settled]),
+            *check_deployment(
+                update["deployment"], [each.initial_instance_count for each in settled]
+            ),
             *check_network(host),
         ]
         dumps = [each.options["core_dump"] for each in settled]
@@ -102,7 +119,9 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         data = [*host_data(host), *request_data(requests), *dumped]
         check_regions(scope, data)
         asynchronous = requests["async_inference"]
-        recorded = read_recorded(update["verify_responses"], asynchronous, serves_many=models.serves_many)
+        recorded = read_recorded(
+            update["verify_responses"], asynchronous, serves_many=models.serves_many
+        )
         super().__init__(scope, id, physical_name=name)
         self._update = update
         self._encrypted_data = [each for each in data if each.keys]
@@ -233,7 +252,9 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         name, key = resource["endpoint_name"], host["encryption_key"]
         self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
         overrides = self._bound[0].overrides
-        pool_models = {position: self._make_model(each, host) for position, each in overrides.items()}
+        pool_models = {
+            position: self._make_model(each, host) for position, each in overrides.items()
+        }
         self._all_models = [*self._cfn_models, *pool_models.values()]
         self._cfn_endpoint_config = make_endpoint_config(
             self,
@@ -270,7 +291,9 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         variants = [self._make_variant(each, model) for each, model in pairs]
         self._shadow_variant = variants.pop() if settled[-1].is_shadow else None
         self._variants = tuple(variants)
-        for variant, each in zip(variants, settled, strict=False):  # a shadow variant answers no caller
+        for variant, each in zip(
+            variants, settled, strict=False
+        ):  # a shadow variant answers no caller
             if models := each.container.models.sequence_models:
                 warn_at_synthesis(self, partial(sequence_warning, variant, models))
 
@@ -280,7 +303,11 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         instance_types = {each.variant_name: each.instance_types for each in settled}
         adopts, endpoint = bool(self._update["adopt_existing"]), self._cfn_endpoint
         return ScalingGuard(
-            self, "ScalingGuard", endpoint=endpoint, instance_types=instance_types, replaces_policies=adopts
+            self,
+            "ScalingGuard",
+            endpoint=endpoint,
+            instance_types=instance_types,
+            replaces_policies=adopts,
         )
 
     def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:

@@ -24,15 +24,21 @@ def operating_statements(
     # Statements about one endpoint have no id: a principal may have them for several endpoints.
     yield _allow(None, ["DescribeEndpoint", "ListTags"], [endpoint_arn])
     # Each deployment creates a configuration and models with new names.
-    yield _allow("ReadEndpointConfigs", ["DescribeEndpointConfig"], [_any(stack, "endpoint-config")])
+    yield _allow(
+        "ReadEndpointConfigs", ["DescribeEndpointConfig"], [_any(stack, "endpoint-config")]
+    )
     yield _allow("ReadModels", ["DescribeModel"], [_any(stack, "model")])
     yield _allow("ListComponents", ["ListInferenceComponents"], ["*"])
-    yield _allow("ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")])
+    yield _allow(
+        "ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")]
+    )
     yield _log_statement(stack, log_group_name(endpoint_name))
     yield from _scaling_statements(stack)
     if not is_imported:
         events = ["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"]
-        yield allow(None, events, [arn_in_stack(stack, "cloudformation", "stack", f"{stack.stack_name}/*")])
+        yield allow(
+            None, events, [arn_in_stack(stack, "cloudformation", "stack", f"{stack.stack_name}/*")]
+        )
 
 
 def component_log_statement(stack: Stack, inference_component_name: str) -> Statement:
@@ -40,7 +46,9 @@ def component_log_statement(stack: Stack, inference_component_name: str) -> Stat
     return _log_statement(stack, component_log_group_name(inference_component_name))
 
 
-def warming_statements(contents: RepositoryContents | None, endpoint_arn: str) -> Iterator[Statement]:
+def warming_statements(
+    contents: RepositoryContents | None, endpoint_arn: str
+) -> Iterator[Statement]:
     """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
     yield _allow(None, ["InvokeEndpoint"], [endpoint_arn])
     if contents is None:
@@ -61,11 +69,15 @@ def _any(stack: Stack, resource: str) -> str:
 
 
 def _log_statement(stack: Stack, log_group_name: str) -> Statement:
-    return allow(None, _READ_LOGS, [arn_in_stack(stack, "logs", "log-group", f"{log_group_name}:*")])
+    return allow(
+        None, _READ_LOGS, [arn_in_stack(stack, "logs", "log-group", f"{log_group_name}:*")]
+    )
 
 
 def _scaling_statements(stack: Stack) -> Iterator[Statement]:
     described = ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
-    yield allow("ReadScaling", [f"application-autoscaling:Describe{what}" for what in described], ["*"])
+    yield allow(
+        "ReadScaling", [f"application-autoscaling:Describe{what}" for what in described], ["*"]
+    )
     alarms = arn_in_stack(stack, "cloudwatch", "alarm", "*")
     yield allow("ReadAlarms", ["cloudwatch:DescribeAlarms"], [alarms])

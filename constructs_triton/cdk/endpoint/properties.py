@@ -146,7 +146,9 @@ class UpdateOptions(TypedDict, total=False):
     ]
 
 
-class EndpointOptions(FleetOptions, HostOptions, ResourceOptions, RequestOptions, UpdateOptions, total=False):
+class EndpointOptions(
+    FleetOptions, HostOptions, ResourceOptions, RequestOptions, UpdateOptions, total=False
+):
     """The properties of every endpoint besides its models."""
 
     compression_type: Annotated[

@@ -80,11 +80,17 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
 
     def _grant(
-        self, grantee: iam.IGrantable, actions: Sequence[str], conditions: Mapping[str, Any] | None = None
+        self,
+        grantee: iam.IGrantable,
+        actions: Sequence[str],
+        conditions: Mapping[str, Any] | None = None,
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
         return iam.Grant.add_to_principal(
-            grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn], conditions=conditions
+            grantee=grantee,
+            actions=list(actions),
+            resource_arns=[self._endpoint_arn],
+            conditions=conditions,
         )
 
     def _more_operating_statements(self) -> Iterable[Statement]:
@@ -169,7 +175,9 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             InvalidValueError: the endpoint has no ``off_switch``.
         """
         if self._off_switch is None:
-            raise InvalidValueError(f"{self.node.path}: has no switch; set off_switch on the endpoint")
+            raise InvalidValueError(
+                f"{self.node.path}: has no switch; set off_switch on the endpoint"
+            )
         return self._off_switch
 
     @property
@@ -213,7 +221,9 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         if adopts and endpoint_name is not None:
             from constructs_triton.cdk.endpoint.adopted_endpoint import EndpointAdoption
 
-            EndpointAdoption(self, "Adoption", endpoint=endpoint, endpoint_name=endpoint_name, key=key)
+            EndpointAdoption(
+                self, "Adoption", endpoint=endpoint, endpoint_name=endpoint_name, key=key
+            )
         self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
         self._endpoint_arn = self._get_resource_arn_attribute(
             endpoint.attr_endpoint_arn,
@@ -225,5 +235,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             from constructs_triton.cdk.scaling.off_switch import OffSwitch
 
             self._off_switch = OffSwitch.of(self, endpoint, switch)
-            self._endpoint_name, self._endpoint_arn = endpoint_name, arn_of(self, "endpoint", endpoint_name)
+            self._endpoint_name, self._endpoint_arn = (
+                endpoint_name,
+                arn_of(self, "endpoint", endpoint_name),
+            )
         return endpoint

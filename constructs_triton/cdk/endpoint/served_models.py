@@ -98,7 +98,9 @@ class ServedModels(ABC):
         """Return warnings about the models for this endpoint."""
 
     @abstractmethod
-    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
+    def of_variant(
+        self, repository: TritonModelRepository | None, model: str | None
+    ) -> ServedModels:
         """Return the models of a variant that sets ``model_repository`` or ``model``."""
 
     @abstractmethod
@@ -142,7 +144,10 @@ class SingleModel(ServedModels):
 
     @classmethod
     def of_ensemble(
-        cls, repository: TritonModelRepository, ensemble: str, compression_type: CompressionType | None = None
+        cls,
+        repository: TritonModelRepository,
+        ensemble: str,
+        compression_type: CompressionType | None = None,
     ) -> SingleModel:
         """An ensemble of the repository."""
         _check_model("ensemble", repository, ensemble)
@@ -170,7 +175,9 @@ class SingleModel(ServedModels):
         found = self.contents.check(target, self.model)
         return [*found, *self.contents.check_files(self.model, self.compression_type)]
 
-    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
+    def of_variant(
+        self, repository: TritonModelRepository | None, model: str | None
+    ) -> SingleModel:
         chosen = replace(self, repository=repository or self.repository, model=model or self.model)
         _check_model("model", chosen.repository, chosen.model)
         return chosen
@@ -224,7 +231,9 @@ class MultipleModels(ServedModels):
     def check_scope(self, scope: Construct) -> None:
         _check_environment(self.repository, scope, "multi-model endpoint")
 
-    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
+    def of_variant(
+        self, repository: TritonModelRepository | None, model: str | None
+    ) -> MultipleModels:
         if model is not None:
             raise InvalidValueError(
                 f'model: a multi-model endpoint serves all models of its repository, got "{model}"; '

@@ -100,11 +100,15 @@ def settle_variants(
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
     if fleet["variants"] is None:
         name = cast(str, fleet["variant_name"])
-        only_type = cast(InstanceType, instance_type)  # None is only with variants that have their own
+        only_type = cast(
+            InstanceType, instance_type
+        )  # None is only with variants that have their own
         container = _container(scope, models, only_type, shared, is_isolated, variant_name=name)
         found = [SettledVariant(name, container, shared)]
     else:
-        found = [replace(settle(each), position=index) for index, each in enumerate(fleet["variants"])]
+        found = [
+            replace(settle(each), position=index) for index, each in enumerate(fleet["variants"])
+        ]
     if fleet["shadow_variant"] is not None:
         found.append(replace(settle(fleet["shadow_variant"]), position=len(found), is_shadow=True))
     return found
@@ -134,17 +138,24 @@ def _pooled_variant(
     raise_of_pools(errors)
     containers = {instance_type: each.container for instance_type, each in settled.items()}
     findings = (
-        *merged_findings({instance_type: each.findings for instance_type, each in containers.items()}),
+        *merged_findings(
+            {instance_type: each.findings for instance_type, each in containers.items()}
+        ),
         *ami_findings(
             fleet.get("inference_ami_version", FOR_THE_IMAGE),
-            {instance_type: each.inference_ami_version for instance_type, each in containers.items()},
+            {
+                instance_type: each.inference_ami_version
+                for instance_type, each in containers.items()
+            },
         ),
         *pool_region_findings(scope),
     )
     primary = next(each for each in settled.values() if not each.has_own_models)
     container = replace(primary.container, findings=findings)
     name = cast(str, fleet["variant_name"])
-    return SettledVariant(name, container, part_of(fleet, VariantOptions), pools=tuple(settled.values()))
+    return SettledVariant(
+        name, container, part_of(fleet, VariantOptions), pools=tuple(settled.values())
+    )
 
 
 def _settle_pool(
@@ -161,7 +172,13 @@ def _settle_pool(
         models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
     name = cast(str, fleet["variant_name"])
     container = _container(
-        scope, models, pool.instance_type, fleet, is_isolated, variant_name=name, shared_with=sharing
+        scope,
+        models,
+        pool.instance_type,
+        fleet,
+        is_isolated,
+        variant_name=name,
+        shared_with=sharing,
     )
     return SettledPool(pool.instance_type, container, has_own_models(pool), pools.index(pool))
 

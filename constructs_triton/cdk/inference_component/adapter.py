@@ -13,7 +13,10 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import host_of
-from constructs_triton.cdk.inference_component.created_component import CreatedInferenceComponent, fixed_name
+from constructs_triton.cdk.inference_component.created_component import (
+    CreatedInferenceComponent,
+    fixed_name,
+)
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.permissions.statements import Statement, allow
@@ -57,10 +60,16 @@ class LoraAdapter(InferenceComponentBase):
         inference_component_name: str | None,
     ) -> None:
         if source is None:
-            raise InvalidValueError('source: is required, got None; write for example "adapters/german"')
+            raise InvalidValueError(
+                'source: is required, got None; write for example "adapters/german"'
+            )
         check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
         if inference_component_name is not None:
-            check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
+            check_name(
+                "inference_component_name",
+                inference_component_name,
+                limits.INFERENCE_COMPONENT_NAME,
+            )
         check_unique_name(base, id, "inference_component_name", inference_component_name)
         _check(f"{base.node.path}/{id}", source, environment)
         super().__init__(base, id)
@@ -79,7 +88,9 @@ class LoraAdapter(InferenceComponentBase):
             endpoint_name=base.endpoint.endpoint_name,
             specification=component.InferenceComponentSpecificationProperty(
                 base_inference_component_name=base.inference_component_name,
-                container=component.InferenceComponentContainerSpecificationProperty(artifact_url=url),
+                container=component.InferenceComponentContainerSpecificationProperty(
+                    artifact_url=url
+                ),
             ),
         )
         self.node.default_child = self._component
@@ -87,7 +98,9 @@ class LoraAdapter(InferenceComponentBase):
             self._component.node.add_dependency(permissions)
         arn = self._inference_component_arn = self._component.attr_inference_component_arn
         self._inference_component_name = Fn.select(1, Fn.split("inference-component/", arn))
-        annotate(self, [] if inference_component_name is None else [fixed_name(inference_component_name)])
+        annotate(
+            self, [] if inference_component_name is None else [fixed_name(inference_component_name)]
+        )
         register_name(self, "inference_component_name", inference_component_name)
 
     @property
@@ -123,9 +136,13 @@ class LoraAdapter(InferenceComponentBase):
             location = stored.locate("", self)
             return location.url, location.read_statements
         assets = StackAssets(self)
-        asset = assets.add_archive(pack_folder(Path(fspath(source)), assets.directory), (self.node.id,))
+        asset = assets.add_archive(
+            pack_folder(Path(fspath(source)), assets.directory), (self.node.id,)
+        )
         conditions = in_own_account(self, asset.bucket_name)
-        return asset.model_data_url, [allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions)]
+        return asset.model_data_url, [
+            allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions)
+        ]
 
 
 def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> None:
@@ -159,7 +176,11 @@ def _check_rank(rank: int, name: str, highest: str) -> None:
     if is_token(highest) or not highest.isdecimal() or rank <= int(highest):
         return
     fitting = next((each for each in _MAX_RANKS if each >= rank), None)
-    hint = f'set {name} of the base component to "{fitting}"' if fitting else "train it with a rank up to 512"
+    hint = (
+        f'set {name} of the base component to "{fitting}"'
+        if fitting
+        else "train it with a rank up to 512"
+    )
     raise InvalidValueError(
         f"source: the rank of the adapter must be at most {name} of the base component, {highest}, got "
         f'"r": {rank} in {_CONFIG}; {hint}'
@@ -175,7 +196,9 @@ def _rank_of(folder: Path) -> int:
             f'source: must be a folder with {_CONFIG} of PEFT, got "{folder}" ({error}); write the path to '
             "which save_pretrained wrote the adapter"
         ) from None
-    rank, kind = (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
+    rank, kind = (
+        (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
+    )
     if kind != "LORA" or type(rank) is not int or rank < 1:
         raise InvalidValueError(
             f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and {rank!r}; '

@@ -101,7 +101,12 @@ class TritonInferenceComponent(CreatedInferenceComponent):
 
     @classmethod
     def from_inference_component_name(
-        cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
+        cls,
+        scope: Construct,
+        id: str,
+        inference_component_name: str,
+        *,
+        endpoint: ComponentEndpointBase,
     ) -> ImportedInferenceComponent:
         """Refer to a component of this account and Region, and its endpoint, new or imported.
 
@@ -118,7 +123,12 @@ class TritonInferenceComponent(CreatedInferenceComponent):
 
     @classmethod
     def from_inference_component_arn(
-        cls, scope: Construct, id: str, inference_component_arn: str, *, endpoint: ComponentEndpointBase
+        cls,
+        scope: Construct,
+        id: str,
+        inference_component_arn: str,
+        *,
+        endpoint: ComponentEndpointBase,
     ) -> ImportedInferenceComponent:
         """Refer to a component by its ARN, also in another account or Region.
 
@@ -131,7 +141,9 @@ class TritonInferenceComponent(CreatedInferenceComponent):
         return ImportedInferenceComponent(
             scope,
             id,
-            inference_component_name=name_in_arn(scope, "inference-component", inference_component_arn),
+            inference_component_name=name_in_arn(
+                scope, "inference-component", inference_component_arn
+            ),
             inference_component_arn=inference_component_arn,
             endpoint=endpoint,
         )

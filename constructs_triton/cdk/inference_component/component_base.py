@@ -106,7 +106,9 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         grantee.grant_principal.add_to_principal_policy(logs.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeInferenceComponent")
 
-    def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> TritonScalableCopyCount:
+    def auto_scale_copy_count(
+        self, *, min_capacity: float, max_capacity: float
+    ) -> TritonScalableCopyCount:
         """Let Application Auto Scaling choose the number of copies.
 
         With ``min_capacity=0``, a request to a component without copies fails, and starts the first copy.
@@ -154,7 +156,12 @@ class InferenceComponentBase(ComponentMetrics, Resource):
                 CloudFormation generates the names.
         """
         return TritonComponentAlarms(
-            self, id, component=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
+            self,
+            id,
+            component=self,
+            actions=actions,
+            alarm_name_prefix=alarm_name_prefix,
+            **thresholds,
         )
 
     def add_dashboard(
@@ -172,7 +179,11 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             default_interval: Time range that is shown at first. Default: 3 hours.
         """
         return TritonComponentDashboard(
-            self, id, components=[self], dashboard_name=dashboard_name, default_interval=default_interval
+            self,
+            id,
+            components=[self],
+            dashboard_name=dashboard_name,
+            default_interval=default_interval,
         )
 
     def _initial_copy_count(self) -> float | None:
@@ -188,11 +199,17 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             )
 
     def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:
-        return self._grant_on(grantee, actions, [self._endpoint.endpoint_arn, self._inference_component_arn])
+        return self._grant_on(
+            grantee, actions, [self._endpoint.endpoint_arn, self._inference_component_arn]
+        )
 
-    def _grant_on(self, grantee: iam.IGrantable, actions: Sequence[str], arns: list[str]) -> iam.Grant:
+    def _grant_on(
+        self, grantee: iam.IGrantable, actions: Sequence[str], arns: list[str]
+    ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
-        return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=arns)
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=list(actions), resource_arns=arns
+        )
 
     def _metric_component_name(self) -> str:
         return self._inference_component_name

@@ -19,7 +19,12 @@ from constructs_triton.cdk.endpoint.execution_role import (
     host_statements,
     observability_statements,
 )
-from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import (
+    check_network,
+    created_group,
+    make_connections,
+    network_ids,
+)
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
@@ -65,7 +70,9 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             with components.
     """
 
-    def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
+    def __init__(
+        self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]
+    ) -> None:
         checked = checked_endpoint_options(options)
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         check_regions(scope, host_data(checked))
@@ -133,8 +140,13 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
     # Creation.
 
     def _make_role(self) -> SharedRole:
-        statements = [*observability_statements(self, has_components=True), *host_statements(self._options)]
-        return SharedRole(self, ExecutionRole.make(self, statements, self._options["role"]), statements)
+        statements = [
+            *observability_statements(self, has_components=True),
+            *host_statements(self._options),
+        ]
+        return SharedRole(
+            self, ExecutionRole.make(self, statements, self._options["role"]), statements
+        )
 
     def _make_host(self, role: SharedRole) -> CreatedHost:
         options = self._options
@@ -167,7 +179,9 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             enable_network_isolation=self._host.enable_network_isolation,
             vpc_config=None
             if ids is None
-            else _Config.VpcConfigProperty(security_group_ids=ids.security_group_ids, subnets=ids.subnets),
+            else _Config.VpcConfigProperty(
+                security_group_ids=ids.security_group_ids, subnets=ids.subnets
+            ),
             kms_key_id=None if key is None else key.key_arn,
             metrics_config=None if metrics is None else render_metrics_config(metrics),
         )

@@ -80,7 +80,9 @@ def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None
         )
 
 
-def check_kept(scope: Construct, endpoint: ComponentEndpointBase, policy: RemovalPolicy | None) -> None:
+def check_kept(
+    scope: Construct, endpoint: ComponentEndpointBase, policy: RemovalPolicy | None
+) -> None:
     """Check that the stack does not delete the endpoint of a component that it keeps."""
     resource = endpoint.node.default_child
     if (
@@ -100,4 +102,6 @@ def check_kept(scope: Construct, endpoint: ComponentEndpointBase, policy: Remova
 def is_elsewhere(resource: Resource, stack: Stack) -> bool:
     """Whether a resource is in another account or Region than a stack; tokens are not."""
     there, here = (resource.env.account, resource.env.region), (stack.account, stack.region)
-    return any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True))
+    return any(
+        a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)
+    )

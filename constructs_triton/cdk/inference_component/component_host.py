@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
-from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances, Shortage
+from constructs_triton.cdk.inference_component.host_instances import (
+    ComponentCopies,
+    HostInstances,
+    Shortage,
+)
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
@@ -44,7 +48,11 @@ class PlacedComponent:
     def at_maximum(self) -> ComponentCopies:
         """The component with the copies that scaling may reach."""
         scalable = self.construct.scalable_copy_count
-        return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
+        return (
+            self.initial
+            if scalable is None
+            else replace(self.initial, copies=scalable.max_capacity)
+        )
 
     def during_update(self, copies: ComponentCopies) -> ComponentCopies:
         """The copies while an update has started the first new ones beside them."""
@@ -141,7 +149,9 @@ class CreatedHost(ComponentHost):
 
         Any of the types may be that of all instances.
         """
-        found = (HostInstances(each, self.max_instance_count).shortage(components) for each in self.types)
+        found = (
+            HostInstances(each, self.max_instance_count).shortage(components) for each in self.types
+        )
         return next(filter(None, found), None)
 
     def check(self, component: ComponentCopies) -> None:

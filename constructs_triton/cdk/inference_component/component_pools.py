@@ -117,7 +117,9 @@ def settle_on_host(
     raise_of_pools(errors)
     requirements, container = found[sharing[0]]
     findings = merged_findings({each: settled.findings for each, (_, settled) in found.items()})
-    overrides = {each.name: replace(found[each][1], findings=()) for each in found if each.name in pools}
+    overrides = {
+        each.name: replace(found[each][1], findings=()) for each in found if each.name in pools
+    }
     return SettledComponent(requirements, replace(container, findings=findings), overrides)
 
 
@@ -144,13 +146,19 @@ def _settle(
     return requirements, replace(container, findings=(*warnings, *container.findings))
 
 
-def _own_pools(pools: Sequence[InstancePool], types: Sequence[InstanceType]) -> dict[str, InstancePool]:
+def _own_pools(
+    pools: Sequence[InstancePool], types: Sequence[InstanceType]
+) -> dict[str, InstancePool]:
     names = [each.name for each in types]
     found: dict[str, InstancePool] = {}
     for pool in pools:
         name = pool.instance_type.name
         if name not in names or name in found:
-            problem = "must be unique" if name in found else "must be one of the endpoint's instance_pools"
+            problem = (
+                "must be unique"
+                if name in found
+                else "must be one of the endpoint's instance_pools"
+            )
             raise InvalidValueError(f'instance_pools: {problem}, got "{name}"; remove it')
         if not has_own_models(pool):
             raise InvalidValueError(
@@ -176,7 +184,10 @@ def bind_component(
     containers = {"": settled.container, **settled.overrides}
     locations = {name: each.models.bind(scope) for name, each in containers.items()}
     sizing = Sizing.of_pools(
-        [Sizing.of(locations[name], each.instance_type, options) for name, each in containers.items()]
+        [
+            Sizing.of(locations[name], each.instance_type, options)
+            for name, each in containers.items()
+        ]
     )
     bound = {
         name: bind_container(
@@ -196,7 +207,9 @@ def render_specifications(
     return [
         _Component.InferenceComponentSpecificationForInstanceTypeProperty(
             instance_type=each.name,
-            model_name=models[each.name].attr_model_name if each.name in models else specification.model_name,
+            model_name=models[each.name].attr_model_name
+            if each.name in models
+            else specification.model_name,
             compute_resource_requirements=specification.compute_resource_requirements,
             startup_parameters=specification.startup_parameters,
             data_cache_config=specification.data_cache_config,

@@ -76,14 +76,20 @@ class ComputeRequirements:
             )
         ]
 
-    def render(self) -> sagemaker.CfnInferenceComponent.InferenceComponentComputeResourceRequirementsProperty:
+    def render(
+        self,
+    ) -> sagemaker.CfnInferenceComponent.InferenceComponentComputeResourceRequirementsProperty:
         """Return the property of the component."""
-        return sagemaker.CfnInferenceComponent.InferenceComponentComputeResourceRequirementsProperty(
-            min_memory_required_in_mb=self.memory_mib,
-            max_memory_required_in_mb=self.max_memory_mib,
-            number_of_cpu_cores_required=self.cpu_cores,
-            # SageMaker refuses the number on instances without GPUs, and 0 everywhere.
-            number_of_accelerator_devices_required=self.gpus if is_token(self.gpus) else self.gpus or None,
+        return (
+            sagemaker.CfnInferenceComponent.InferenceComponentComputeResourceRequirementsProperty(
+                min_memory_required_in_mb=self.memory_mib,
+                max_memory_required_in_mb=self.max_memory_mib,
+                number_of_cpu_cores_required=self.cpu_cores,
+                # SageMaker refuses the number on instances without GPUs, and 0 everywhere.
+                number_of_accelerator_devices_required=self.gpus
+                if is_token(self.gpus)
+                else self.gpus or None,
+            )
         )
 
     def _check_memory(self, instance_type: InstanceType) -> None:
@@ -140,7 +146,9 @@ def _gpus(given: float | None, instance_type: InstanceType) -> float:
 
 
 def _check_whole_gpus(given: float) -> None:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    is_number = (
+        isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    )
     if is_number and (given != int(given) or given < 1):
         raise InvalidValueError(
             f"number_of_accelerator_devices: each copy has whole GPUs, at least 1, got {given:g}; round it. "

@@ -70,10 +70,17 @@ class _Kind:
 
     def argument(self, variable: str) -> str:
         """Return the argument that a variable sets, without the ``no_`` of a flag."""
-        return variable.removeprefix(self.prefix).lower().removeprefix("no_" if self.abbreviates else "")
+        return (
+            variable.removeprefix(self.prefix)
+            .lower()
+            .removeprefix("no_" if self.abbreviates else "")
+        )
 
     def knows(self, argument: str) -> bool:
-        return any(name.startswith(argument) if self.abbreviates else name == argument for name in self.names)
+        return any(
+            name.startswith(argument) if self.abbreviates else name == argument
+            for name in self.names
+        )
 
     def nearest(self, argument: str) -> str | None:
         """Return the variable of the most similar argument that is known."""
@@ -108,16 +115,22 @@ class _Container:
         """Whether one of the variables is set, or of its abbreviations."""
         environment = self.given.environment
         short = self.own if self.kind.abbreviates else ()
-        return any(environment.get(name) or any(name.startswith(each) for each in short) for name in names)
+        return any(
+            environment.get(name) or any(name.startswith(each) for each in short) for name in names
+        )
 
     def size(self, names: Sequence[str]) -> int | None:
         """Return a factor of the number of GPUs: 1 by default, ``None`` if it is not known."""
         first = next((name for name in names if self.given.environment.get(name)), None)
         if first is None:
             return None if self.has(names) else 1
-        return int(self.value(first)) if re.fullmatch("0*[1-9][0-9]{0,3}", self.value(first)) else None
+        return (
+            int(self.value(first)) if re.fullmatch("0*[1-9][0-9]{0,3}", self.value(first)) else None
+        )
 
-    def problem(self, code: str, variable: str, message: str, hint: str, level: str = "error") -> Finding:
+    def problem(
+        self, code: str, variable: str, message: str, hint: str, level: str = "error"
+    ) -> Finding:
         given = {*self.given.environment} | ({"model_data"} if self.given.has_model_data else set())
         severity = Severity.WARNING if given.intersection(self.kind.unsure) else Severity(level)
         path = f'environment["{variable}"]'
@@ -127,11 +140,15 @@ class _Container:
 def _other_prefix(container: _Container) -> Iterator[Finding]:
     kind = container.kind
     for name in container.given.environment:
-        other = next((each for each in _kinds() if each is not kind and name.startswith(each.prefix)), None)
+        other = next(
+            (each for each in _kinds() if each is not kind and name.startswith(each.prefix)), None
+        )
         if other is not None:
             near = kind.nearest(other.argument(name))
             hint = (
-                f"did you mean {near}? If not, remove it" if near else f"remove it, or write {kind.prefix}..."
+                f"did you mean {near}? If not, remove it"
+                if near
+                else f"remove it, or write {kind.prefix}..."
             )
             message = f"is a variable of {other.name}, and the image of {kind.name} ignores it"
             yield container.problem("other-image", name, message, hint)
@@ -157,7 +174,9 @@ def _values(container: _Container) -> Iterator[Finding]:
             and not (is_token(other) or other.lower() == "true")
         ):
             message = f'{row["message"]}, got "{value}"'
-            yield container.problem(row["code"], name, message, row["hint"], row.get("severity", "error"))
+            yield container.problem(
+                row["code"], name, message, row["hint"], row.get("severity", "error")
+            )
 
 
 def _parallel(container: _Container) -> Iterator[Finding]:
@@ -179,7 +198,10 @@ def _parallel(container: _Container) -> Iterator[Finding]:
 
 def _hub(container: _Container) -> Iterator[Finding]:
     given, kind = container.given, container.kind
-    names, fix = (*kind.hub, *kind.hub_without_model_data), "remove it, and set model_data to the files in S3"
+    names, fix = (
+        (*kind.hub, *kind.hub_without_model_data),
+        "remove it, and set model_data to the files in S3",
+    )
     if given.has_model_data:
         names, fix = (*kind.hub,), "remove it"
         if container.has(load("containers")["caches"]):
@@ -236,6 +258,10 @@ def container_findings(container: ContainerUnderCheck) -> list[Finding]:
 
 def _for_ec2(kind: _Kind, tag: str) -> Iterator[Finding]:
     if re.fullmatch(kind.ec2_tags, tag):
-        message = f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
+        message = (
+            f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
+        )
         hint = 'use a tag of the same version with "sagemaker"'
-        yield Finding("container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source)
+        yield Finding(
+            "container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source
+        )

@@ -18,14 +18,21 @@ from constructs_triton.cdk.inference_component.adapter import AdapterSource, Lor
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
-from constructs_triton.cdk.inference_component.container_checks import ContainerUnderCheck, container_findings
+from constructs_triton.cdk.inference_component.container_checks import (
+    ContainerUnderCheck,
+    container_findings,
+)
 from constructs_triton.cdk.inference_component.created_component import (
     ComponentPlace,
     CreatedInferenceComponent,
     checked_host,
 )
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
-from constructs_triton.cdk.inference_component.properties import CopyOptions, check_copies, check_given_copies
+from constructs_triton.cdk.inference_component.properties import (
+    CopyOptions,
+    check_copies,
+    check_given_copies,
+)
 from constructs_triton.cdk.options.environment import check_limits
 from constructs_triton.cdk.options.serving_image import (
     ServingImage,
@@ -36,7 +43,11 @@ from constructs_triton.cdk.options.variant_options import TEN_MINUTES
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.limit_checks import seconds
-from constructs_triton.cdk.validation.properties import check_properties, refuse_properties, takes_properties
+from constructs_triton.cdk.validation.properties import (
+    check_properties,
+    refuse_properties,
+    takes_properties,
+)
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
@@ -105,7 +116,9 @@ def checked_container_options(given: ContainerComponentOptions) -> ContainerComp
     """
     refuse_properties(given, "inference components")
     check_given_copies(given)
-    check_properties("ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",))
+    check_properties(
+        "ContainerInferenceComponent()", given, ContainerComponentOptions, others=("endpoint",)
+    )
     options = with_defaults(given, ContainerComponentOptions)
     check_copies(options)
     _check_environment(options["environment"] or {})
@@ -214,12 +227,22 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
         Raises:
             InvalidValueError: the containers do not load adapters, or not this one.
         """
-        environment, name = self._options_of_container["environment"] or {}, inference_component_name
-        return LoraAdapter(self, id, source=source, environment=environment, inference_component_name=name)
+        environment, name = (
+            self._options_of_container["environment"] or {},
+            inference_component_name,
+        )
+        return LoraAdapter(
+            self, id, source=source, environment=environment, inference_component_name=name
+        )
 
     @classmethod
     def from_inference_component_name(
-        cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
+        cls,
+        scope: Construct,
+        id: str,
+        inference_component_name: str,
+        *,
+        endpoint: ComponentEndpointBase,
     ) -> ImportedContainerComponent:
         """Refer to a component of this account and Region, and its endpoint, new or imported.
 
@@ -286,7 +309,11 @@ def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list
     is_isolated = place.host.enable_network_isolation is True
     has_model_data = options["model_data"] is not None
     container = ContainerUnderCheck(
-        options["image"], options["environment"] or {}, place.requirements.gpus, has_model_data, is_isolated
+        options["image"],
+        options["environment"] or {},
+        place.requirements.gpus,
+        has_model_data,
+        is_isolated,
     )
     found = container_findings(container)
     errors = [each.one_line for each in found if each.severity is Severity.ERROR]

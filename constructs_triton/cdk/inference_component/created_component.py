@@ -107,7 +107,9 @@ class ComponentPlace:
         host.check(initial)
         deployment = options["deployment"] or ComponentDeployment.rolling()
         names = [alarm_name(alarm) for alarm in deployment.alarms]
-        return cls(endpoint, host, options, requirements, initial, deployment, names, host.role.role)
+        return cls(
+            endpoint, host, options, requirements, initial, deployment, names, host.role.role
+        )
 
 
 def checked_host(
@@ -191,7 +193,9 @@ class CreatedInferenceComponent(InferenceComponentBase):
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
         self._host.role.permit(self, [read_alarms_statement(self, alarms)])
         self._alarm_names = names
-        self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
+        self._cfn_inference_component.deployment_config = render_component_deployment(
+            self._deployment, names
+        )
 
     # Creation.
 
@@ -232,7 +236,9 @@ class CreatedInferenceComponent(InferenceComponentBase):
             endpoint_name=endpoint.endpoint_name,
             variant_name=endpoint.variant_name,
             specification=None if self._pool_models else self._specification(),
-            specifications=render_specifications(self._host.types, self._specification(), self._pool_models)
+            specifications=render_specifications(
+                self._host.types, self._specification(), self._pool_models
+            )
             if self._pool_models
             else None,
             runtime_config=_Component.InferenceComponentRuntimeConfigProperty(

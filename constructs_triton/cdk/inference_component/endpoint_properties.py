@@ -15,7 +15,11 @@ from constructs_triton.cdk.options.host_options import (
     check_subnets_need_vpc,
 )
 from constructs_triton.cdk.options.image import TritonImage
-from constructs_triton.cdk.options.instance_pool import check_instances, has_own_models, instance_types_of
+from constructs_triton.cdk.options.instance_pool import (
+    check_instances,
+    has_own_models,
+    instance_types_of,
+)
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.limit_checks import check_spelling, whole
 from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
@@ -31,7 +35,10 @@ ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREF
 _ScaleInPolicy = sagemaker.CfnEndpointConfig.ScaleInPolicyProperty
 _STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
 # botocore sagemaker service model: ManagedInstanceScalingCooldownInMinutes, ...MaximumStepSize.
-_COOLDOWN, _STEP_SIZE = limits.RangeLimit(5, 1440, "minutes"), limits.RangeLimit(1, 100, "instances")
+_COOLDOWN, _STEP_SIZE = (
+    limits.RangeLimit(5, 1440, "minutes"),
+    limits.RangeLimit(1, 100, "instances"),
+)
 
 
 class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, total=False):
@@ -204,7 +211,9 @@ def _check_counts(options: ComponentEndpointOptions) -> None:
         ("scale_in_maximum_step_size", options["scale_in_maximum_step_size"] or 1),
     ):
         if not is_token(value) and value != int(value):
-            raise InvalidValueError(f"{name}: must be a whole number of instances, got {value:g}; round it")
+            raise InvalidValueError(
+                f"{name}: must be a whole number of instances, got {value:g}; round it"
+            )
     if is_token(most):
         return
     if not is_token(least) and least > most:
@@ -234,7 +243,9 @@ def _check_prefix(options: ComponentEndpointOptions) -> None:
     is_needed = options["routing_strategy"] == "PREFIX_AWARE"
     for name, value in given.items():
         if is_needed and value is None:
-            raise InvalidValueError(f'{name}: is required with routing_strategy="PREFIX_AWARE"; set it')
+            raise InvalidValueError(
+                f'{name}: is required with routing_strategy="PREFIX_AWARE"; set it'
+            )
         if not is_needed and value is not None:
             raise InvalidValueError(
                 f'{name}: only for routing_strategy="PREFIX_AWARE", got {value:g}; remove it, or set '
@@ -256,10 +267,14 @@ def scale_in_policy(options: ComponentEndpointOptions) -> _ScaleInPolicy | None:
         check_range("scale_in_cooldown", minutes, _COOLDOWN)
         whole("scale_in_cooldown", minutes, "minutes", "Duration.minutes")
     if strategy is not None:
-        return _ScaleInPolicy(strategy=strategy, cooldown_in_minutes=minutes, maximum_step_size=step_size)
+        return _ScaleInPolicy(
+            strategy=strategy, cooldown_in_minutes=minutes, maximum_step_size=step_size
+        )
     if minutes is None and step_size is None:
         return None
-    raise InvalidValueError('scale_in_strategy: is required with the others; set it to "CONSOLIDATION"')
+    raise InvalidValueError(
+        'scale_in_strategy: is required with the others; set it to "CONSOLIDATION"'
+    )
 
 
 def scale_in_findings(options: ComponentEndpointOptions) -> Iterator[Finding]:

@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements, memory_mib_of
+from constructs_triton.cdk.inference_component.compute_requirements import (
+    ComputeRequirements,
+    memory_mib_of,
+)
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
@@ -26,7 +29,8 @@ class ComponentCopies:
         """Whether no number is a token."""
         needs = self.requirements
         return not any(
-            is_token(each) for each in (self.copies, needs.gpus, needs.memory_mib, needs.cpu_cores or 0)
+            is_token(each)
+            for each in (self.copies, needs.gpus, needs.memory_mib, needs.cpu_cores or 0)
         )
 
 
@@ -53,7 +57,9 @@ class HostInstances:
         known = [each for each in components if each.is_known]
         if is_token(self.count) or not known:
             return None
-        short = [name for name, needed, room in self._totals(known) if room is not None and needed > room]
+        short = [
+            name for name, needed, room in self._totals(known) if room is not None and needed > room
+        ]
         if short:
             reason = f"need more {' and '.join(short)} than max_instance_count instances have"
             return Shortage(reason, self._table(known))
@@ -73,9 +79,13 @@ class HostInstances:
             (needs.cpu_cores or 0, has.vcpus),
             (needs.memory_mib, memory_mib_of(has)),
         )
-        return min((room // need for need, room in rooms if need and room is not None), default=math.inf)
+        return min(
+            (room // need for need, room in rooms if need and room is not None), default=math.inf
+        )
 
-    def _totals(self, components: Sequence[ComponentCopies]) -> list[tuple[str, float, float | None]]:
+    def _totals(
+        self, components: Sequence[ComponentCopies]
+    ) -> list[tuple[str, float, float | None]]:
         """What all copies need of each resource, and what the instances have; ``None`` if not known."""
         needs: tuple[tuple[str, Callable[[ComputeRequirements], float], float | None], ...] = (
             ("GPUs", lambda each: each.gpus, self.instance_type.gpus),
@@ -100,7 +110,8 @@ class HostInstances:
         rows.append((available, "", _known(gpus[2]), _known(cores[2]), _memory(memory[2])))
         widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
         lines = (
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
         )
         return "\n".join(f"  {line.rstrip()}" for line in lines)
 

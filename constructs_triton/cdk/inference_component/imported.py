@@ -41,7 +41,9 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
         host: HostOptions,
     ) -> None:
         check_name("variant_name", variant_name, limits.VARIANT_NAME)
-        check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
+        check_type(
+            "instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")')
+        )
         check_properties("from_endpoint_attributes()", host, HostOptions)
         options = with_defaults(host, HostOptions)
         check_subnets_need_vpc(options)
@@ -76,7 +78,9 @@ class ImportedInferenceComponent(InferenceComponentBase):
         inference_component_arn: str,
         endpoint: ComponentEndpointBase,
     ) -> None:
-        check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
+        check_name(
+            "inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME
+        )
         if not isinstance(endpoint, ComponentEndpointBase):
             raise InvalidValueError(
                 f"endpoint: must be the endpoint of the component, got {shown(endpoint)}; write "

@@ -184,7 +184,11 @@ def check_copies(options: CopyOptions) -> None:
 
 
 def _check_copy_count(copy_count: object) -> None:
-    if is_token(copy_count) or not isinstance(copy_count, int | float) or not math.isfinite(copy_count):
+    if (
+        is_token(copy_count)
+        or not isinstance(copy_count, int | float)
+        or not math.isfinite(copy_count)
+    ):
         return  # another check refuses what is not a number
     if copy_count == 0:
         raise InvalidValueError(
@@ -192,7 +196,9 @@ def _check_copy_count(copy_count: object) -> None:
             "auto_scale_copy_count(min_capacity=0) to let it scale to zero"
         )
     if copy_count != int(copy_count):
-        raise InvalidValueError(f"copy_count: must be a whole number of copies, got {copy_count:g}; round it")
+        raise InvalidValueError(
+            f"copy_count: must be a whole number of copies, got {copy_count:g}; round it"
+        )
 
 
 def _check_whole_imbalance(imbalance: float | None) -> None:

@@ -68,7 +68,10 @@ class SharedRole:
         try:
             self._add(statements)
         except InvalidValueError:
-            self._known, self._sids = known, sids  # the role does not have them, so they are still new
+            self._known, self._sids = (
+                known,
+                sids,
+            )  # the role does not have them, so they are still new
             raise
         return self.permissions
 
@@ -78,7 +81,10 @@ class SharedRole:
         elif accepts_policies(self._scope, self.role):
             # An imported endpoint needs no permissions itself, so its first component creates the policy.
             permissions = RolePermissions(
-                self._scope, "ExecutionPolicy", role=self.role, statements=self._register(statements)
+                self._scope,
+                "ExecutionPolicy",
+                role=self.role,
+                statements=self._register(statements),
             )
             self._execution = ExecutionRole(self.role, permissions)
 

@@ -24,14 +24,20 @@ def component_metric(
     metric_name: str, *, inference_component_name: str, **options: Unpack[MetricOptions]
 ) -> MetricValue:
     """Return a metric of one inference component, over all its copies."""
-    return published_metric(metric_name, {"InferenceComponentName": inference_component_name}, options)
+    return published_metric(
+        metric_name, {"InferenceComponentName": inference_component_name}, options
+    )
 
 
-def copy_count_metric(inference_component_name: str, *, period: Duration | None = None) -> ExpressionValue:
+def copy_count_metric(
+    inference_component_name: str, *, period: Duration | None = None
+) -> ExpressionValue:
     """Return metric math for the number of copies. A minute without invocations has no value."""
     # SageMaker publishes no such metric.
     metrics = {
-        part: component_metric(name, inference_component_name=inference_component_name, period=period)
+        part: component_metric(
+            name, inference_component_name=inference_component_name, period=period
+        )
         for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
     }
     return number_metric(metrics, "CopyCount")
@@ -60,7 +66,9 @@ class ComponentMetrics:
         """Number of invocations per copy, summed over ``period``."""
         return self.metric("InvocationsPerCopy", **options)
 
-    def metric_concurrent_requests_per_copy(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_concurrent_requests_per_copy(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """Maximum number of concurrent requests per copy; published every 10 s."""
         return self.metric("ConcurrentRequestsPerCopy", **options)
 

@@ -70,17 +70,23 @@ class ContainerMetrics:
     queued_models: tuple[str, ...]
 
     @_of_model
-    def queue_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+    def queue_time(
+        self, model: str, *, period: Duration | None = None
+    ) -> cloudwatch.MathExpression:
         """Average time that a request waited in the queue of a model. Of an ensemble, read its steps."""
         return self._average("queue", model, period).to_cdk()
 
     @_of_model
-    def compute_time(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+    def compute_time(
+        self, model: str, *, period: Duration | None = None
+    ) -> cloudwatch.MathExpression:
         """Average time of a request in a model, without queue and copies of tensors."""
         return self._average("compute", model, period).to_cdk()
 
     @_of_model
-    def batch_size(self, model: str, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+    def batch_size(
+        self, model: str, *, period: Duration | None = None
+    ) -> cloudwatch.MathExpression:
         """Average size of the batches that a model ran, without hits of the response cache."""
         return self._average("batch size", model, period).to_cdk()
 
@@ -109,7 +115,9 @@ class ContainerMetrics:
             raise InvalidValueError(f'model: must be a model of the archive, got "{model}"; {hint}')
         if name not in _NAMES:
             hint = did_you_mean(name, _NAMES, f"the metrics are {quoted(_NAMES)}")
-            raise InvalidValueError(f'name: must be a metric that is published, got "{name}"; {hint}')
+            raise InvalidValueError(
+                f'name: must be a metric that is published, got "{name}"; {hint}'
+            )
         return MetricValue(
             namespace=CONTAINER_NAMESPACE,
             metric_name=name,
@@ -138,7 +146,9 @@ class ContainerMetrics:
         numerator, denominator = _AVERAGES[what]
         # A quotient of sums weighs each request alike; an average of quotients would not. The ids are unique,
         # so that one graph can show several models.
-        divided, by = (self._metric(name, model, period=period) for name in (numerator, denominator))
+        divided, by = (
+            self._metric(name, model, period=period) for name in (numerator, denominator)
+        )
         position = self.models.index(model)
         total, number = f"{numerator.lower()}{position}", f"{denominator.lower()}{position}"
         return ExpressionValue(

@@ -71,7 +71,9 @@ class MetricOptions(TypedDict, total=False):
     instance_type: str | None
 
 
-def published_metric(metric_name: str, dimensions: dict[str, str], options: MetricOptions) -> MetricValue:
+def published_metric(
+    metric_name: str, dimensions: dict[str, str], options: MetricOptions
+) -> MetricValue:
     """Return a metric of SageMaker with its usual statistic and unit, published each minute."""
     definition = metric_definition(metric_name)
     statistic, period = options.get("statistic"), options.get("period")

@@ -95,11 +95,27 @@ def _line(metric: Metric, axis: str | None, id: str | None) -> list[Any]:
     period = {"period": None if metric.period == 300 else metric.period}
     place, options = list[str](), dict[str, Any]()
     if isinstance(metric, MetricValue):
-        place = [metric.namespace, metric.metric_name, *(part for each in metric.dimensions for part in each)]
+        place = [
+            metric.namespace,
+            metric.metric_name,
+            *(part for each in metric.dimensions for part in each),
+        ]
         statistic = None if metric.statistic == "Average" else metric.statistic
-        options = {"color": metric.color, "label": metric.label, **looks, **period, "stat": statistic, **side}
+        options = {
+            "color": metric.color,
+            "label": metric.label,
+            **looks,
+            **period,
+            "stat": statistic,
+            **side,
+        }
     else:
-        options = {"label": metric.label, "color": metric.color, "expression": metric.expression, **period}
+        options = {
+            "label": metric.label,
+            "color": metric.color,
+            "expression": metric.expression,
+            **period,
+        }
         options |= {"visible": looks["visible"], **side, "id": id}
     given = {name: each for name, each in options.items() if each is not None}
     return [*place, given] if given else place

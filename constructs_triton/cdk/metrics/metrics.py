@@ -49,7 +49,9 @@ def instance_count_metric(
     if from_queue:
         total, share = "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"
     metrics = {
-        part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
+        part: variant_metric(
+            name, endpoint_name=endpoint_name, variant_name=variant_name, period=period
+        )
         for part, name in (("total", total), ("share", share))
     }
     return number_metric(metrics, "InstanceCount")
@@ -91,11 +93,15 @@ class VariantMetrics:
         """Number of invocations, summed over ``period``. Not published for asynchronous endpoints."""
         return self.metric("Invocations", **options)
 
-    def metric_invocations_per_instance(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_invocations_per_instance(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """Number of invocations per instance, summed over ``period``. Not for asynchronous endpoints."""
         return self.metric("InvocationsPerInstance", **options)
 
-    def metric_concurrent_requests_per_model(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_concurrent_requests_per_model(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """Maximum number of concurrent requests per model, queued ones included; published every 10 s."""
         return self.metric("ConcurrentRequestsPerModel", **options)
 
@@ -245,7 +251,9 @@ class VariantMetrics:
 
     # Asynchronous endpoints: the queue, which all variants share, and failed requests.
 
-    def metric_approximate_backlog_size(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_approximate_backlog_size(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """Number of requests that are queued or being processed, of the whole endpoint."""
         return self.metric("ApproximateBacklogSize", **options)
 
@@ -255,11 +263,15 @@ class VariantMetrics:
         """Number of requests that are queued or being processed, divided by the number of instances."""
         return self.metric("ApproximateBacklogSizePerInstance", **options)
 
-    def metric_approximate_age_of_oldest_request(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_approximate_age_of_oldest_request(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """Age of the oldest request in the queue, in **seconds**."""
         return self.metric("ApproximateAgeOfOldestRequest", **options)
 
-    def metric_has_backlog_without_capacity(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+    def metric_has_backlog_without_capacity(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
         """1 while requests are queued and no instance is running, otherwise 0."""
         return self.metric("HasBacklogWithoutCapacity", **options)
 

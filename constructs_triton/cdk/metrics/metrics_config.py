@@ -50,7 +50,9 @@ class MetricsConfig:
             )
 
 
-def render_metrics_config(metrics: MetricsConfig) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty:
+def render_metrics_config(
+    metrics: MetricsConfig,
+) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty:
     """Return the property of the endpoint configuration."""
     return sagemaker.CfnEndpointConfig.MetricsConfigProperty(
         metric_publish_frequency_in_seconds=seconds(metrics.metric_publish_frequency),

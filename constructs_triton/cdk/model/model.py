@@ -11,7 +11,11 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import settle_container
-from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.endpoint_config import (
+    ModelContainer,
+    bind_container,
+    make_model,
+)
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
     host_statements,
@@ -95,8 +99,12 @@ class TritonModel(Construct):
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         enable_network_isolation: bool | None = None,
     ) -> None:
-        check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
-        check_properties("TritonModel()", {"image": image, "environment": environment}, ContainerOptions)
+        check_type(
+            "instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")')
+        )
+        check_properties(
+            "TritonModel()", {"image": image, "environment": environment}, ContainerOptions
+        )
         host: HostOptions = {
             "vpc": vpc,
             "vpc_subnets": vpc_subnets,
@@ -202,7 +210,9 @@ def _machine_findings(instance_type: InstanceType, image_version: str | None) ->
         ami, row = max(facts["amis"].items(), key=lambda item: float(item[1]["driver"]))
         newest, needed = int(row["cuda"].partition(".")[0]), cuda_major_of_image(image_version)
         if needed > newest:
-            older = next(each for each in published_versions() if cuda_major_of_image(each) <= newest)
+            older = next(
+                each for each in published_versions() if cuda_major_of_image(each) <= newest
+            )
             yield Finding(
                 "batch-transform-driver",
                 Severity.WARNING,

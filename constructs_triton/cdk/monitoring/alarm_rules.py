@@ -124,7 +124,9 @@ def variant_rules(
 ) -> Iterator[AlarmRule]:
     """Yield the alarms of one variant, errors and latency first."""
     is_asynchronous = endpoint.is_asynchronous
-    yield from error_rules(variant._metric, thresholds["error_rate_percent"], _error_causes(endpoint))
+    yield from error_rules(
+        variant._metric, thresholds["error_rate_percent"], _error_causes(endpoint)
+    )
     yield from latency_rules(variant._metric, thresholds["model_latency_objective"])
     yield from _memory_rules(variant, thresholds["gpu_memory_percent"])
     yield from _disk_rules(variant, thresholds["disk_percent"])
@@ -132,7 +134,9 @@ def variant_rules(
         yield from _loading_rules(
             variant, thresholds["model_cache_hit_percent"], thresholds["model_loading_wait"]
         )
-    yield from _capacity_rules(variant, thresholds["at_max_capacity_for"], from_queue=is_asynchronous)
+    yield from _capacity_rules(
+        variant, thresholds["at_max_capacity_for"], from_queue=is_asynchronous
+    )
     if not is_asynchronous:
         yield from _idle_rules(variant, thresholds["no_invocations_for"])
     yield from _queue_rules(variant, thresholds["queue_time"])
@@ -257,7 +261,9 @@ def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Itera
     yield AlarmRule(
         name="ContainerMetricsMissing",
         description="No instance publishes Triton's metrics: its model _metrics may have ended.",
-        metric=metrics._metric("Requests", metrics.models[0], statistic="SampleCount", period=period),
+        metric=metrics._metric(
+            "Requests", metrics.models[0], statistic="SampleCount", period=period
+        ),
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,

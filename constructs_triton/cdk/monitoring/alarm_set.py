@@ -68,7 +68,9 @@ class AlarmRule:
     missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
     rolls_back: bool = False
 
-    def create(self, scope: Construct, id: str, alarm_name: str | None, whose: str) -> cloudwatch.Alarm:
+    def create(
+        self, scope: Construct, id: str, alarm_name: str | None, whose: str
+    ) -> cloudwatch.Alarm:
         """Create the alarm. ``whose`` ends its description, which is all that an email or a pager shows."""
         return cloudwatch.Alarm(
             scope,
@@ -125,7 +127,9 @@ class AlarmSet(Construct):
         return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
 
 
-def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_prefix: str | None) -> None:
+def check_alarm_options(
+    actions: Sequence[cloudwatch.IAlarmAction], alarm_name_prefix: str | None
+) -> None:
     """Check the actions and the prefix of alarms.
 
     Raises:

@@ -15,7 +15,10 @@ from constructs_triton.cdk.monitoring.alarm_rules import (
 )
 from constructs_triton.cdk.monitoring.alarm_set import AlarmRule, AlarmSet, check_alarm_options
 from constructs_triton.cdk.monitoring.interfaces import ITritonEndpoint
-from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
+from constructs_triton.cdk.monitoring.monitored_endpoint import (
+    construct_names,
+    literal_endpoint_name,
+)
 from constructs_triton.cdk.validation.properties import check_properties, takes_properties
 from constructs_triton_core.declared_values import default_values
 from constructs_triton_core.errors import InvalidValueError
@@ -79,7 +82,9 @@ class TritonAlarms(AlarmSet):
         return super().rollback_alarms
 
 
-def _rules(endpoint: ITritonEndpoint, thresholds: AlarmThresholds) -> Iterator[tuple[str, AlarmRule]]:
+def _rules(
+    endpoint: ITritonEndpoint, thresholds: AlarmThresholds
+) -> Iterator[tuple[str, AlarmRule]]:
     for prefix, variant in zip(construct_names(endpoint), endpoint.variants, strict=True):
         for rule in variant_rules(endpoint, variant, thresholds):
             yield f"{prefix}{rule.name}", rule

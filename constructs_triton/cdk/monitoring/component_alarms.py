@@ -89,7 +89,9 @@ class TritonComponentAlarms(AlarmSet):
         )
 
 
-def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
+def _rules(
+    component: IInferenceComponent, thresholds: ComponentAlarmThresholds
+) -> Iterator[AlarmRule]:
     metric = partial(component_metric, inference_component_name=component.inference_component_name)
     yield from error_rules(metric, thresholds["error_rate_percent"], _ERROR_CAUSES)
     yield from latency_rules(metric, thresholds["model_latency_objective"])

@@ -30,7 +30,9 @@ class _Rows(cloudwatch.ConcreteWidget):
         self._placed: _Row = []
         height = 0
         for row in rows:
-            self._placed += [{**each, "x": x * each["width"], "y": height} for x, each in enumerate(row)]
+            self._placed += [
+                {**each, "x": x * each["width"], "y": height} for x, each in enumerate(row)
+            ]
             height += row[0]["height"]
         super().__init__(widgets.GRID_WIDTH, height)
 
@@ -55,7 +57,9 @@ class _Dashboard(Construct):
             self,
             "Resource",
             dashboard_name=dashboard_name,
-            default_interval=duration_of(3 * 3600) if default_interval is None else default_interval,
+            default_interval=duration_of(3 * 3600)
+            if default_interval is None
+            else default_interval,
         )
         self._dashboard.add_widgets(_Rows(rows))
 
@@ -98,7 +102,9 @@ class TritonDashboard(_Dashboard):
         if not endpoints:
             raise InvalidValueError("endpoints: must have at least one endpoint; add one")
         if hasattr(endpoints, "endpoint_name"):
-            raise InvalidValueError(f"endpoints: must be a list, got {shown(endpoints)}; write [endpoint]")
+            raise InvalidValueError(
+                f"endpoints: must be a list, got {shown(endpoints)}; write [endpoint]"
+            )
         for endpoint in endpoints:
             check_has(
                 "endpoints",
@@ -106,8 +112,12 @@ class TritonDashboard(_Dashboard):
                 "endpoint_name",
                 'TritonEndpoint.from_endpoint_name(self, "Endpoint", "...")',
             )
-        check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
-        objective = None if model_latency_objective is None else milliseconds_of(model_latency_objective)
+        check_type(
+            "model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)")
+        )
+        objective = (
+            None if model_latency_objective is None else milliseconds_of(model_latency_objective)
+        )
         rows = (row for endpoint in endpoints for row in _rows(endpoint, objective))
         super().__init__(scope, id, rows, dashboard_name, default_interval)
 
@@ -156,7 +166,9 @@ class TritonComponentDashboard(_Dashboard):
             raise InvalidValueError("components: must have at least one component; add one")
         check_type("components", components, (Sequence, "[TritonInferenceComponent(...)]"))
         for component in components:
-            check_has("components", component, "inference_component_name", "TritonInferenceComponent(...)")
+            check_has(
+                "components", component, "inference_component_name", "TritonInferenceComponent(...)"
+            )
         rows = (row for component in components for row in _component_rows(component))
         super().__init__(scope, id, rows, dashboard_name, default_interval)
 
@@ -176,7 +188,9 @@ def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
         graph("Errors", [*(metric(each, label=each) for each in errors), no_copy], "per minute"),
         graph("Concurrent requests per copy", [metric("ConcurrentRequestsPerCopy")], "requests"),
     ]
-    copies = graph("Copies", [copy_count_metric(name)], "copies", notes=bounds(component.scalable_copy_count))
+    copies = graph(
+        "Copies", [copy_count_metric(name)], "copies", notes=bounds(component.scalable_copy_count)
+    )
     yield [copies, _utilization(component, metric)]
 
 

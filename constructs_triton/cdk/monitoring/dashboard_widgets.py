@@ -36,7 +36,10 @@ _Row = list[Widget]
 
 def real_time_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
     """Traffic, latency, errors and concurrency of a real-time endpoint."""
-    yield [_traffic(endpoint), _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms)]
+    yield [
+        _traffic(endpoint),
+        _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms),
+    ]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
     yield [graph("Errors", _of_variants(endpoint, errors), "per minute"), _concurrency(endpoint)]
 
@@ -58,11 +61,17 @@ def instance_type_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _R
     types = variant.instance_types
     used, units = ("GPUUtilization", "gpus") if types[0].gpus != 0 else ("CPUUtilization", "vcpus")
     latency = _by_type(endpoint, variant, "ModelLatency", [1000 for _ in types])
-    calls = [] if endpoint.is_asynchronous else _by_type(endpoint, variant, "Invocations", [1 for _ in types])
+    calls = (
+        []
+        if endpoint.is_asynchronous
+        else _by_type(endpoint, variant, "Invocations", [1 for _ in types])
+    )
     utilization = _by_type(endpoint, variant, used, [getattr(each, units) or 1 for each in types])
     title = f"{variant.variant_name}: {{}} by instance type"
     return [
-        graph(title.format("latency and calls"), latency, "ms", right=calls, right_label="per minute"),
+        graph(
+            title.format("latency and calls"), latency, "ms", right=calls, right_label="per minute"
+        ),
         graph(title.format(used), utilization, "%"),
     ]
 
@@ -95,7 +104,11 @@ def container_row(variant: EndpointVariant) -> _Row:
     return [
         graph(title.format("queue and compute time"), times, "ms"),
         graph(
-            title.format("batches and failures"), sizes, "batch size", right=failures, right_label="failures"
+            title.format("batches and failures"),
+            sizes,
+            "batch size",
+            right=failures,
+            right_label="failures",
         ),
     ]
 
@@ -104,10 +117,21 @@ def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
     """Loaded models, cache hits and loading times of a multi-model endpoint."""
     loaded = _of_variants(endpoint, ("LoadedModelCount",))
     hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
-    times = ("ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "ModelUnloadingTime")
+    times = (
+        "ModelLoadingWaitTime",
+        "ModelDownloadingTime",
+        "ModelLoadingTime",
+        "ModelUnloadingTime",
+    )
     waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000")
     return [
-        graph("Loaded models and cache hits", loaded, "models", right=hits, right_label="% of requests"),
+        graph(
+            "Loaded models and cache hits",
+            loaded,
+            "models",
+            right=hits,
+            right_label="% of requests",
+        ),
         graph("Model loading", waits, "ms"),
     ]
 
@@ -123,7 +147,9 @@ def _traffic(endpoint: ITritonEndpoint) -> Widget:
     )
 
 
-def _latency(endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None) -> Widget:
+def _latency(
+    endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None
+) -> Widget:
     container, other = names
     wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
     wanted += [(other, statistic) for statistic in ("p50", "p99")]
@@ -137,7 +163,10 @@ def _latency(endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: fl
 def _concurrency(endpoint: ITritonEndpoint) -> Widget:
     names = ("ConcurrentRequestsPerModel",)
     return graph(
-        "Concurrent requests", _of_variants(endpoint, names), "requests", notes=_targets(endpoint, names)
+        "Concurrent requests",
+        _of_variants(endpoint, names),
+        "requests",
+        notes=_targets(endpoint, names),
     )
 
 
@@ -177,7 +206,9 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
         is_unchanged = units is None or units == 1
-        lines.append(metric if is_unchanged else converted(metric, f"m{position}", f"/ {units:g}", name))
+        lines.append(
+            metric if is_unchanged else converted(metric, f"m{position}", f"/ {units:g}", name)
+        )
     is_bounded = all(metric_units(variant, name) for name in names)
     notes = [_note(each, each.units) for each in _tracked(variant, names)]
     title = f"{variant.variant_name}: utilization"
@@ -196,7 +227,9 @@ def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
 
 def bounds(scalable: ScalableCapacity | None) -> list[_Note]:
     """The lines of a minimum and a maximum."""
-    values = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
+    values = (
+        {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
+    )
     return [{"value": each, "label": label} for label, each in values.items()]
 
 
@@ -241,7 +274,9 @@ def _region() -> str:
 def title_row(text: str) -> _Row:
     """A heading over the whole width."""
     properties = {"markdown": f"## {text}"}
-    return [{"type": "text", "width": GRID_WIDTH, "height": 1, "x": 0, "y": 0, "properties": properties}]
+    return [
+        {"type": "text", "width": GRID_WIDTH, "height": 1, "x": 0, "y": 0, "properties": properties}
+    ]
 
 
 def _axis(label: str | None, max: float | None = None) -> dict[str, Any]:
@@ -265,7 +300,9 @@ def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric
     ]
 
 
-def _scaled(endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str) -> list[Metric]:
+def _scaled(
+    endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
+) -> list[Metric]:
     """Each metric of each variant, converted to another unit. Ids are unique within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [

@@ -24,7 +24,12 @@ from triton_model_check.facts.environment import variables
 
 _METRICS, _CACHE_METRICS = 7, 2
 _DOLLARS_A_MONTH = 0.30  # CloudWatch pricing page, first 10,000 custom metrics, us-east-1
-_REFUSED_ARGUMENTS = ("--allow-metrics", "--metrics-address", "--metrics-port", "counter_latencies=false")
+_REFUSED_ARGUMENTS = (
+    "--allow-metrics",
+    "--metrics-address",
+    "--metrics-port",
+    "counter_latencies=false",
+)
 
 
 def metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
@@ -49,7 +54,10 @@ def with_publisher_variables(
     Raises:
         InvalidValueError: the image cannot turn metrics on.
     """
-    version, since = None if image is None else image.triton_version, variables()["allow_metrics"].since
+    version, since = (
+        None if image is None else image.triton_version,
+        variables()["allow_metrics"].since,
+    )
     if version is not None and not is_token(version) and not is_at_least(version, since):
         raise InvalidValueError(
             f"container_metrics: needs an image of version {since} or later, which can turn Triton's metrics "

@@ -132,7 +132,9 @@ class AsyncInferenceConfig:
         publish = allow("TellAsyncTopics", ["sns:Publish"], list(dict.fromkeys(arns)))
         return [publish, *self._messages_data.write_statements("EncryptAsyncMessages")]
 
-    def _notifications(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
+    def _notifications(
+        self,
+    ) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
         if not self._topics:
             return None
         return sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty(
@@ -222,5 +224,7 @@ def render_async_inference(
         ),
         client_config=None
         if concurrency is None
-        else config.AsyncInferenceClientConfigProperty(max_concurrent_invocations_per_instance=concurrency),
+        else config.AsyncInferenceClientConfigProperty(
+            max_concurrent_invocations_per_instance=concurrency
+        ),
     )

@@ -56,7 +56,9 @@ class CopySize:
 
 def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
     check_type(
-        "deployment.alarms", alarms, (Sequence, '[cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")]')
+        "deployment.alarms",
+        alarms,
+        (Sequence, '[cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")]'),
     )
     return tuple(alarms or ())
 
@@ -106,7 +108,9 @@ class ComponentDeployment:
                 minute.
         """
         return cls(
-            maximum_batch_size=CopySize.percent(50) if maximum_batch_size is None else maximum_batch_size,
+            maximum_batch_size=CopySize.percent(50)
+            if maximum_batch_size is None
+            else maximum_batch_size,
             rollback_maximum_batch_size=rollback_maximum_batch_size,
             wait_interval=Duration.minutes(1) if wait_interval is None else wait_interval,
             maximum_execution_timeout=maximum_execution_timeout,
@@ -143,7 +147,9 @@ def _check_size(property: str, size: CopySize | None, percent: limits.RangeLimit
         raise InvalidValueError(f"{property}: must be a whole number, got {size.value:g}; round it")
 
 
-def _render_size(size: CopySize) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
+def _render_size(
+    size: CopySize,
+) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
     """Return the property of the component."""
     return _Component.InferenceComponentCapacitySizeProperty(type=size.type, value=size.value)
 
@@ -168,7 +174,9 @@ def render_component_deployment(
         rolling_update_policy=_Component.InferenceComponentRollingUpdatePolicyProperty(
             maximum_batch_size=_render_size(size),
             wait_interval_in_seconds=seconds(deployment.wait_interval),
-            rollback_maximum_batch_size=None if rollback_size is None else _render_size(rollback_size),
+            rollback_maximum_batch_size=None
+            if rollback_size is None
+            else _render_size(rollback_size),
             maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
         ),
         auto_rollback_configuration=_Component.AutoRollbackConfigurationProperty(alarms=alarms)

@@ -62,11 +62,15 @@ class DataCapture:
     enable_capture: bool = True
 
     def __post_init__(self) -> None:
-        check_places("data_capture", self.bucket, self.encryption_key, self.previous_encryption_keys)
+        check_places(
+            "data_capture", self.bucket, self.encryption_key, self.previous_encryption_keys
+        )
         check_prefix("data_capture.prefix", self.prefix)
         percentage = self.initial_sampling_percentage
         check_range(
-            "data_capture.initial_sampling_percentage", percentage, limits.DATA_CAPTURE_SAMPLING_PERCENTAGE
+            "data_capture.initial_sampling_percentage",
+            percentage,
+            limits.DATA_CAPTURE_SAMPLING_PERCENTAGE,
         )
         if not self.capture_modes:
             raise InvalidValueError(
@@ -110,7 +114,11 @@ def _check_content_types(property: str, values: Sequence[str]) -> None:
 def unknown_capture_modes(capture: DataCapture) -> list[Finding]:
     """Return a warning for each value that this library does not know."""
     name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
-    return [found for mode in capture.capture_modes for found in unknown_value(name, mode, _MODES, source)]
+    return [
+        found
+        for mode in capture.capture_modes
+        for found in unknown_value(name, mode, _MODES, source)
+    ]
 
 
 def captured_data(capture: DataCapture) -> Destination:
@@ -118,7 +126,9 @@ def captured_data(capture: DataCapture) -> Destination:
     return capture._destination
 
 
-def render_data_capture(capture: DataCapture) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
+def render_data_capture(
+    capture: DataCapture,
+) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
     """Return the property of the endpoint configuration."""
     config = sagemaker.CfnEndpointConfig
     return config.DataCaptureConfigProperty(
@@ -126,6 +136,8 @@ def render_data_capture(capture: DataCapture) -> sagemaker.CfnEndpointConfig.Dat
         initial_sampling_percentage=capture.initial_sampling_percentage,
         destination_s3_uri=capture._destination.uri,
         kms_key_id=capture._destination.key_arn,
-        capture_options=[config.CaptureOptionProperty(capture_mode=mode) for mode in capture.capture_modes],
+        capture_options=[
+            config.CaptureOptionProperty(capture_mode=mode) for mode in capture.capture_modes
+        ],
         capture_content_type_header=capture._content_types(),
     )

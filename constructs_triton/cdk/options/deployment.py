@@ -188,9 +188,13 @@ class Deployment:
         _check_size(self.rollback_size, "deployment.rollback_maximum_batch_size", _ROLLBACK)
         timeout = self.maximum_execution_timeout
         check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
-        check_duration("deployment.termination_wait", self.termination_wait, limits.TERMINATION_WAIT_SECONDS)
         check_duration(
-            "deployment.maximum_execution_timeout", timeout, limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS
+            "deployment.termination_wait", self.termination_wait, limits.TERMINATION_WAIT_SECONDS
+        )
+        check_duration(
+            "deployment.maximum_execution_timeout",
+            timeout,
+            limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS,
         )
         self._check_total_wait()
 
@@ -235,7 +239,9 @@ def _wait_count(deployment: Deployment) -> int:
 def _check_size(size: CapacitySize | None, property: str, percent: limits.RangeLimit) -> None:
     check_type(property, size, (CapacitySize, "CapacitySize.percent(20)"))
     if size is not None:
-        check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES)
+        check_range(
+            property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES
+        )
 
 
 def _render_size(size: CapacitySize | None) -> sagemaker.CfnEndpoint.CapacitySizeProperty | None:

@@ -113,7 +113,9 @@ class TritonEnvironment:
         settings = {name: value for name, value in own.items() if value not in (None, (), {})}
         return replace(self, **{**settings, "extra": {**self.extra, **other.extra}})
 
-    def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
+    def check(
+        self, *, image_version: str | None = None, multi_model: bool = False
+    ) -> list[Finding]:
         """Return what an image would refuse, ignore or misread.
 
         Args:
@@ -128,7 +130,9 @@ class TritonEnvironment:
             *_extra_findings(self.extra),
         ]
 
-    def to_variables(self, *, image_version: str | None = None, multi_model: bool = False) -> dict[str, str]:
+    def to_variables(
+        self, *, image_version: str | None = None, multi_model: bool = False
+    ) -> dict[str, str]:
         """Return the environment variables of the container, sorted by name.
 
         Args:
@@ -143,7 +147,11 @@ class TritonEnvironment:
         errors = [finding for finding in found if finding.severity is Severity.ERROR]
         if errors:
             raise InvalidValueError("\n".join(finding.one_line for finding in errors))
-        result = {**self._keyword_variables(image_version), **self._ping_variables(multi_model), **self.extra}
+        result = {
+            **self._keyword_variables(image_version),
+            **self._ping_variables(multi_model),
+            **self.extra,
+        }
         check_limits(result)
         return dict(sorted(result.items()))
 
@@ -246,7 +254,9 @@ def _check_extra(extra: object) -> None:
             f"environment.extra: must be a mapping of names to strings, got {extra!r}; "
             'write {"NAME": "value"}'
         )
-    keywords = {row.name: keyword for keyword, row in variables().items()} | {_SERVER_PING_MODE: "ping_mode"}
+    keywords = {row.name: keyword for keyword, row in variables().items()} | {
+        _SERVER_PING_MODE: "ping_mode"
+    }
     for name, value in extra.items():
         if name in keywords:
             raise InvalidValueError(
@@ -276,7 +286,9 @@ def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def _append_arguments(rendered: dict[str, str], arguments: str, image_version: str | None) -> dict[str, str]:
+def _append_arguments(
+    rendered: dict[str, str], arguments: str, image_version: str | None
+) -> dict[str, str]:
     """Add ``arguments`` in the form that the script of the image understands."""
     if not arguments:
         return rendered
@@ -301,7 +313,9 @@ def _render(value: bool | float | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _version_finding(row: VariableFacts, path: str, value: object, image_version: str) -> Iterator[Finding]:
+def _version_finding(
+    row: VariableFacts, path: str, value: object, image_version: str
+) -> Iterator[Finding]:
     if not is_at_least(image_version, row.since):
         # The endpoint of a decoupled model answers each request with an error without it.
         is_needed = row.keyword == "inference_type" and value != "infer"

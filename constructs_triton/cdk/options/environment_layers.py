@@ -6,7 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
+from constructs_triton.cdk.options.environment import (
+    TritonEnvironment,
+    check_limits,
+    check_variables,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.environment import variables
@@ -59,7 +63,8 @@ def settle_environment(
     if not all(isinstance(layer, TritonEnvironment) for layer in layers):
         # The variables of a mapping without a keyword were put in ``extra``.
         found = [
-            replace(each, path=each.path.replace("environment.extra[", "environment[")) for each in found
+            replace(each, path=each.path.replace("environment.extra[", "environment["))
+            for each in found
         ]
     found += check_variables(overrides, image_version=image_version, multi_model=multi_model)
     return rendered, found
@@ -135,7 +140,9 @@ def _with_called_models(
 
 def _refuse_missing_models(arguments: str, packed_models: Sequence[str]) -> None:
     """Refuse models that the server would not find; it exits when it cannot load one."""
-    loaded = [word.removeprefix(_LOAD_MODEL) for word in arguments.split() if word.startswith(_LOAD_MODEL)]
+    loaded = [
+        word.removeprefix(_LOAD_MODEL) for word in arguments.split() if word.startswith(_LOAD_MODEL)
+    ]
     missing = [name for name in loaded if name not in packed_models and name != _EVERY_MODEL]
     if missing:
         default, names = packed_models[0], json.dumps(missing)

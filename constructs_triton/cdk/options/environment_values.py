@@ -44,8 +44,18 @@ _RANGES = {
     "tensorflow_version": RangeLimit(1, 2),
 }
 SIZES = ("shm_default_byte_size", "shm_growth_byte_size")
-_SWITCHES = ("model_namespacing", "log_info", "log_warning", "log_error", "allow_metrics", "allow_grpc")
-_CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generate", "generate_stream")}
+_SWITCHES = (
+    "model_namespacing",
+    "log_info",
+    "log_warning",
+    "log_error",
+    "allow_metrics",
+    "allow_grpc",
+)
+_CHOICES = {
+    "ping_mode": ("ready", "live"),
+    "inference_type": ("infer", "generate", "generate_stream"),
+}
 
 
 def check_values(environment: Any) -> None:
@@ -75,7 +85,9 @@ def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
         )
     check_range(path, value, limit)
     if keyword != "model_load_gpu_limit" and value != int(value):
-        raise InvalidValueError(f"{path}: must be a whole number, got {value:g}; write {int(value)}")
+        raise InvalidValueError(
+            f"{path}: must be a whole number, got {value:g}; write {int(value)}"
+        )
 
 
 def in_bytes(keyword: str, value: Any) -> float | str | None:
@@ -113,12 +125,16 @@ def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> No
     if value is not None and value not in allowed and not is_token(value):
         words = ", ".join(f'"{word}"' for word in allowed)
         hint = did_you_mean(value, allowed) or "use one of them, or remove it"
-        raise InvalidValueError(f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}')
+        raise InvalidValueError(
+            f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}'
+        )
 
 
 def _check_words(keyword: str, words: Sequence[str]) -> None:
     if isinstance(words, str):
-        raise InvalidValueError(f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]')
+        raise InvalidValueError(
+            f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]'
+        )
     for index, word in enumerate(words):
         check_name(f"environment.{keyword}[{index}]", word, _ONE_WORD)
 

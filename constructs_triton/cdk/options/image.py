@@ -81,7 +81,10 @@ class TritonImage(ABC):
 
     @staticmethod
     def from_ecr_repository(
-        repository: ecr.IRepository, tag_or_digest: str = _LATEST, *, triton_version: str | None = None
+        repository: ecr.IRepository,
+        tag_or_digest: str = _LATEST,
+        *,
+        triton_version: str | None = None,
     ) -> TritonImage:
         """Your own image in ECR.
 
@@ -112,7 +115,9 @@ class TritonImage(ABC):
         return _RegistryImage(triton_version, uri)
 
     @staticmethod
-    def from_asset(directory: str | PathLike[str], *, triton_version: str | None = None) -> TritonImage:
+    def from_asset(
+        directory: str | PathLike[str], *, triton_version: str | None = None
+    ) -> TritonImage:
         """An image that ``cdk deploy`` builds from a folder with a ``Dockerfile``.
 
         Args:
@@ -207,7 +212,9 @@ class DlcImage(TritonImage):
             account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.triton_version).tag(cpu=is_cpu_image(self, instance_type) is True),
+            images.image_version(self.triton_version).tag(
+                cpu=is_cpu_image(self, instance_type) is True
+            ),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
@@ -251,7 +258,9 @@ class _AssetImage(TritonImage):
         # Built for the processor of the instance, not for that of this machine.
         is_arm = instance_type.architecture == "arm64"
         platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
-        asset = ecr_assets.DockerImageAsset(scope, "Image", directory=self.directory, platform=platform)
+        asset = ecr_assets.DockerImageAsset(
+            scope, "Image", directory=self.directory, platform=platform
+        )
         return ContainerImage(asset.image_uri, asset.repository.repository_arn)
 
 
@@ -276,6 +285,9 @@ def _account_mapping(scope: Construct, version: str) -> str:
     mapping_id = f"TritonImageAccounts{version.replace('.', '')}"
     mapping = stack.node.try_find_child(mapping_id)
     if not isinstance(mapping, CfnMapping):
-        rows = {region: {"account": images.account(region, version)} for region in images.regions(version)}
+        rows = {
+            region: {"account": images.account(region, version)}
+            for region in images.regions(version)
+        }
         mapping = CfnMapping(stack, mapping_id, mapping=rows)
     return mapping.find_in_map(Aws.REGION, "account")

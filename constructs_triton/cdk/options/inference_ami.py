@@ -33,7 +33,9 @@ def given_ami_version(given: InferenceAmi | str | None) -> str | None:
     return None if given is None else InferenceAmi.of(str(given)).version
 
 
-def cuda_mismatch(version: str | None, image: str | None, instance_type: InstanceType) -> Finding | None:
+def cuda_mismatch(
+    version: str | None, image: str | None, instance_type: InstanceType
+) -> Finding | None:
     """Return a warning if a chosen AMI is for another major version of CUDA than a Triton image.
 
     A driver that is too old cannot run the image. AWS reports failures without logs for newer ones, too: its
@@ -85,7 +87,13 @@ def cuda_major_of_image(version: str) -> int:
     known = image_version(version).cuda
     if known is not None:
         return int(known.partition(".")[0])
-    return 13 if is_at_least(version, _CUDA_13_SINCE) else 12 if is_at_least(version, _CUDA_12_SINCE) else 11
+    return (
+        13
+        if is_at_least(version, _CUDA_13_SINCE)
+        else 12
+        if is_at_least(version, _CUDA_12_SINCE)
+        else 11
+    )
 
 
 def ami_of_cuda(cuda_version: str) -> InferenceAmi:

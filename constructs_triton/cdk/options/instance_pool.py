@@ -70,7 +70,10 @@ def check_instances(options: Any) -> None:
     Raises:
         InvalidValueError: both or neither are given, or types that cannot be in one list.
     """
-    given, pools = options["instance_type"], cast(Sequence[InstancePool] | None, options["instance_pools"])
+    given, pools = (
+        options["instance_type"],
+        cast(Sequence[InstancePool] | None, options["instance_pools"]),
+    )
     if pools is None:
         if given is None:
             raise InvalidValueError(
@@ -134,7 +137,9 @@ def merged_findings(found: Mapping[InstanceType, Iterable[Finding]]) -> tuple[Fi
     groups: dict[tuple[Any, ...], dict[InstanceType, Finding]] = {}
     for instance_type, findings in found.items():
         for each in findings:
-            groups.setdefault((each.code, each.path, each.line, each.column), {})[instance_type] = each
+            groups.setdefault((each.code, each.path, each.line, each.column), {})[instance_type] = (
+                each
+            )
     return tuple(_merged(group, len(found)) for group in groups.values())
 
 
@@ -156,7 +161,9 @@ def raise_of_pools(errors: Mapping[InstanceType, ConstructsTritonError]) -> None
     by_message: dict[str, list[str]] = {}
     for instance_type, error in errors.items():
         by_message.setdefault(str(error), []).append(instance_type.name)
-    parts = [f"instance_pools, {', '.join(names)}: {message}" for message, names in by_message.items()]
+    parts = [
+        f"instance_pools, {', '.join(names)}: {message}" for message, names in by_message.items()
+    ]
     raise InvalidValueError("\n".join(parts)) from next(iter(errors.values()))
 
 
@@ -169,11 +176,15 @@ def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> 
         InvalidValueError: none was chosen, and the types need different ones.
     """
     families = {each.family for each in versions if each.has_gpu}
-    has_one = len(set(versions.values())) == 1 and (None not in versions.values() or len(families) < 2)
+    has_one = len(set(versions.values())) == 1 and (
+        None not in versions.values() or len(families) < 2
+    )
     if has_one:
         return
     if given is FOR_THE_IMAGE:
-        needed = ", ".join(f"{each}: {version or 'not known'}" for each, version in versions.items())
+        needed = ", ".join(
+            f"{each}: {version or 'not known'}" for each, version in versions.items()
+        )
         raise InvalidValueError(
             "inference_ami_version: is required, since all instance_pools use one AMI and their defaults "
             f'differ ({needed}); set it to one that supports all of them, such as "al2023-ami-sagemaker-'

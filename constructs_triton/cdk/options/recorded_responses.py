@@ -41,7 +41,9 @@ def read_recorded(
             f"{_MAXIMUM_BYTES} bytes, got {len(recorded.requests)} and {len(compiled)}; record fewer "
             "requests"
         )
-    _check_target_models(path, [each.target_model for each in recorded.requests], serves_many=serves_many)
+    _check_target_models(
+        path, [each.target_model for each in recorded.requests], serves_many=serves_many
+    )
     return compiled
 
 
@@ -57,7 +59,9 @@ def _recorded_requests() -> type[RecordedRequests]:
     return RecordedRequests
 
 
-def _check_target_models(path: str | Path, target_models: Sequence[str | None], *, serves_many: bool) -> None:
+def _check_target_models(
+    path: str | Path, target_models: Sequence[str | None], *, serves_many: bool
+) -> None:
     for number, target_model in enumerate(target_models, start=1):
         if serves_many and target_model is None:
             raise InvalidValueError(

@@ -74,7 +74,9 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
 
 
 def _may_depend_on(
-    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint, is_named: bool
+    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm,
+    endpoint: sagemaker.CfnEndpoint,
+    is_named: bool,
 ) -> bool:
     """Whether a reference to the alarm could make the endpoint, or its stack, depend on what monitors it."""
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
@@ -98,7 +100,9 @@ def check_alarm(alarm: cloudwatch.IAlarm) -> None:
             f"alarms: must be single alarms, got a {type(alarm).__name__}; {fix} "
             "add_rollback_alarms(*alarms.rollback_alarms)"
         )
-    check_has("alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")')
+    check_has(
+        "alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")'
+    )
 
 
 def alarm_name(alarm: cloudwatch.IAlarm) -> str:

@@ -105,7 +105,9 @@ class ServingImage(ABC):
         """Return the URI, and the repository if the image is in ECR."""
 
 
-def bind_serving_image(image: ServingImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+def bind_serving_image(
+    image: ServingImage, scope: Construct, instance_type: InstanceType
+) -> ContainerImage:
     """Return the image for instances of a type, below which its assets are created."""
     return image._bind(scope, instance_type)
 
@@ -138,10 +140,14 @@ def serving_image_findings(image: ServingImage) -> list[Finding]:
     return [] if moving is None else [moving]
 
 
-def _ami(cuda_version: str | None, inference_ami_version: InferenceAmi | str | None) -> InferenceAmi | None:
+def _ami(
+    cuda_version: str | None, inference_ami_version: InferenceAmi | str | None
+) -> InferenceAmi | None:
     check_type("cuda_version", cuda_version, (str, '"13.0"'))
     if cuda_version is None:
-        return None if inference_ami_version is None else InferenceAmi.of(str(inference_ami_version))
+        return (
+            None if inference_ami_version is None else InferenceAmi.of(str(inference_ami_version))
+        )
     if inference_ami_version is not None:
         raise InvalidValueError(
             f'cuda_version: cannot be combined with inference_ami_version, got "{cuda_version}" and '

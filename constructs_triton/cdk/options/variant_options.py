@@ -152,7 +152,8 @@ class VariantOptions(ContainerOptions, total=False):
     core_dump: Annotated[
         CoreDump | None,
         Value(
-            "Where the core dump of a container that crashed is written.", example="CoreDump(bucket=bucket)"
+            "Where the core dump of a container that crashed is written.",
+            example="CoreDump(bucket=bucket)",
         ),
     ]
 

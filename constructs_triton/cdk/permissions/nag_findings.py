@@ -64,7 +64,13 @@ class _Acknowledgements:
         return []
 
 
-_CHECKED = (iam.CfnManagedPolicy, iam.CfnPolicy, lambda_.CfnFunction, s3.CfnBucket, ec2.CfnSecurityGroup)
+_CHECKED = (
+    iam.CfnManagedPolicy,
+    iam.CfnPolicy,
+    lambda_.CfnFunction,
+    s3.CfnBucket,
+    ec2.CfnSecurityGroup,
+)
 
 
 def _acknowledge(resource: CfnResource, reasons: Mapping[str, str]) -> None:
@@ -93,7 +99,10 @@ def _reasons(resource: IConstruct, path: str) -> Iterator[tuple[str, str]]:
 
 def _wildcards(policy: iam.CfnPolicy | iam.CfnManagedPolicy) -> Iterator[tuple[str, str]]:
     """Yield the findings of the rule IAM5 for the statements of this library."""
-    document, reasons = Stack.of(policy).resolve(policy.policy_document), _load("nag_reasons")["wildcards"]
+    document, reasons = (
+        Stack.of(policy).resolve(policy.policy_document),
+        _load("nag_reasons")["wildcards"],
+    )
     for statement in document["Statement"]:
         sid = _NUMBER.sub("", statement.get("Sid", ""))
         reason = next((reason for reason, sids in reasons.items() if sid in sids), None)

@@ -109,7 +109,9 @@ class RolePermissions(Construct):
             name = "Resource" if place == 0 else f"Resource{place + 1}"
             document = iam.PolicyDocument.from_json({"Statement": statements})
             self._policies.append(
-                iam.ManagedPolicy(self, name, roles=[self._role], document=document, description=description)
+                iam.ManagedPolicy(
+                    self, name, roles=[self._role], document=document, description=description
+                )
             )
             return
         policy = self._policies[place]
@@ -182,7 +184,9 @@ def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part
     merged = list(_with_distinct_ids(_merged(statements)))
     found = stack.resolve(merged) if merged else []
     return [
-        part for contents, resolved in zip(merged, found, strict=True) for part in _parts(contents, resolved)
+        part
+        for contents, resolved in zip(merged, found, strict=True)
+        for part in _parts(contents, resolved)
     ]
 
 
@@ -202,7 +206,9 @@ def _with_distinct_ids(statements: Iterable[_Json]) -> Iterator[_Json]:
     for contents in statements:
         sid = contents.get("Sid", "")
         counts[sid] += 1
-        yield contents if not sid or counts[sid] == 1 else {**contents, "Sid": f"{sid}{counts[sid]}"}
+        yield (
+            contents if not sid or counts[sid] == 1 else {**contents, "Sid": f"{sid}{counts[sid]}"}
+        )
 
 
 def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
@@ -212,7 +218,9 @@ def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
         return
     resources, resolved_resources = listed(contents["Resource"]), listed(resolved["Resource"])
     frame = statement_length({**resolved, "Resource": ""})
-    lengths = [statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources]
+    lengths = [
+        statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources
+    ]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
     for number, part in enumerate(_filled(lengths, room), start=1):
         sid = contents.get("Sid")

@@ -32,15 +32,21 @@ def statement_length(statement: Mapping[str, Any]) -> int:
     IAM does not count white space. Source: IAM user guide, "IAM and AWS STS quotas".
     """
     actions = statement["Action"]
-    services = {action.partition(":")[0] for action in ([actions] if isinstance(actions, str) else actions)}
-    return _json_length(statement, max(_LONGEST_ARNS.get(service, _LONGEST_ARN) for service in services))
+    services = {
+        action.partition(":")[0] for action in ([actions] if isinstance(actions, str) else actions)
+    }
+    return _json_length(
+        statement, max(_LONGEST_ARNS.get(service, _LONGEST_ARN) for service in services)
+    )
 
 
 def _json_length(value: Any, reference: int) -> int:
     if _is_intrinsic(value):
         return 2 + _string_length(value, reference)
     if isinstance(value, Mapping):
-        entries = [len(json.dumps(key)) + 1 + _json_length(each, reference) for key, each in value.items()]
+        entries = [
+            len(json.dumps(key)) + 1 + _json_length(each, reference) for key, each in value.items()
+        ]
         return _with_separators(entries)
     if isinstance(value, list):
         return _with_separators([_json_length(each, reference) for each in value])
@@ -53,7 +59,11 @@ def _with_separators(lengths: Sequence[int]) -> int:
 
 
 def _is_intrinsic(value: Any) -> bool:
-    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+    return (
+        isinstance(value, Mapping)
+        and len(value) == 1
+        and next(iter(value)).startswith(("Ref", "Fn::"))
+    )
 
 
 def _string_length(value: Any, reference: int) -> int:
@@ -72,4 +82,6 @@ def _string_length(value: Any, reference: int) -> int:
 
 def _substituted_length(text: str, reference: int) -> int:
     names = [name[2:-1] for name in _SUBSTITUTION.findall(text)]
-    return len(_SUBSTITUTION.sub("", text)) + sum(_PSEUDO_PARAMETERS.get(name, reference) for name in names)
+    return len(_SUBSTITUTION.sub("", text)) + sum(
+        _PSEUDO_PARAMETERS.get(name, reference) for name in names
+    )

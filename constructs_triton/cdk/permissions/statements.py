@@ -55,7 +55,9 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def inline_policy(scope: Construct, id: str, role: iam.IRole, statements: Iterable[Statement]) -> iam.Policy:
+def inline_policy(
+    scope: Construct, id: str, role: iam.IRole, statements: Iterable[Statement]
+) -> iam.Policy:
     """Create a policy of a role."""
     document = iam.PolicyDocument.from_json({"Statement": [each.to_json() for each in statements]})
     return iam.Policy(scope, id, document=document, roles=[role])
@@ -73,7 +75,9 @@ def allow(
 
 def allow_to_list(sid: str, bucket: s3.IBucket, prefix: str) -> Statement:
     """Return a statement that allows to list the objects under a prefix."""
-    return allow(sid, ["s3:ListBucket"], [bucket.bucket_arn], {"StringLike": {"s3:prefix": [f"{prefix}*"]}})
+    return allow(
+        sid, ["s3:ListBucket"], [bucket.bucket_arn], {"StringLike": {"s3:prefix": [f"{prefix}*"]}}
+    )
 
 
 def arn_in_stack(scope: Construct, service: str, resource: str, name: str) -> str:

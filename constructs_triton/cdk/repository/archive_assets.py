@@ -91,7 +91,9 @@ class StackAssets:
 
     def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
         """Add an archive, which the CDK uploads."""
-        location = self.add_file(archive.path, f"{archive.digest}.tar", f"{ARCHIVE_LABEL}{model_names[0]}")
+        location = self.add_file(
+            archive.path, f"{archive.digest}.tar", f"{ARCHIVE_LABEL}{model_names[0]}"
+        )
         return ArchiveAsset(
             bucket_name=location.bucket_name,
             object_key=location.object_key,
@@ -133,8 +135,13 @@ def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLoca
     ``add_file_asset`` reads all six, with a call to the CDK each: for a thousand archives, more than half of
     all calls. The undecorated ``jsii.invoke`` returns the location without reading it.
     """
-    kernel, invoke = getattr(jsii.invoke, "__self__", None), getattr(jsii.invoke, "__wrapped__", None)
-    if invoke is None or not type(synthesizer).__module__.startswith("aws_cdk"):  # or a class of the user
+    kernel, invoke = (
+        getattr(jsii.invoke, "__self__", None),
+        getattr(jsii.invoke, "__wrapped__", None),
+    )
+    if invoke is None or not type(synthesizer).__module__.startswith(
+        "aws_cdk"
+    ):  # or a class of the user
         location = synthesizer.add_file_asset(
             source_hash=source.source_hash,
             packaging=source.packaging,
@@ -183,5 +190,7 @@ def asset_directory(scope: Construct) -> Path:
 def _stage(scope: Construct) -> Stage:
     stage = Stage.of(scope)
     if stage is None:
-        raise RuntimeError(f"{scope.node.path} is in no App or Stage")  # CDK itself would fail later
+        raise RuntimeError(
+            f"{scope.node.path} is in no App or Stage"
+        )  # CDK itself would fail later
     return stage

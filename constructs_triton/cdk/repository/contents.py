@@ -45,7 +45,11 @@ class RepositoryContents:
     """
 
     def __init__(
-        self, scope: Construct, source: LoadedModels | None, check: RepositoryCheck, options: PrefixOptions
+        self,
+        scope: Construct,
+        source: LoadedModels | None,
+        check: RepositoryCheck,
+        options: PrefixOptions,
     ) -> None:
         self.catalog = ModelCatalog(source)
         self.warnings: list[Finding] = []
@@ -76,7 +80,9 @@ class RepositoryContents:
     def is_ensemble(self, model_name: str) -> bool | None:
         """Return whether a model is an ensemble; ``None`` if its configuration cannot be read."""
         loaded, model = self.catalog.find(model_name)
-        return loaded.repository.model(model).is_ensemble if isinstance(loaded, LocalModels) else None
+        return (
+            loaded.repository.model(model).is_ensemble if isinstance(loaded, LocalModels) else None
+        )
 
     def folder_of(self, model_name: str) -> str:
         """Return the folder of a model in its source."""
@@ -95,12 +101,16 @@ class RepositoryContents:
     def sequence_models(self, model_name: str | None = None) -> tuple[str, ...]:
         """Return the models whose requests belong to sequences, of one model's archive or of all sources."""
         if model_name is None:
-            sources = [loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)]
+            sources = [
+                loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)
+            ]
             return tuple(name for loaded in sources for name in loaded.cached.sequence_models)
         loaded, model = self.catalog.find(model_name)
         if not isinstance(loaded, LocalModels):
             return ()
-        return tuple(name for name in loaded.contents_of(model) if name in loaded.cached.sequence_models)
+        return tuple(
+            name for name in loaded.contents_of(model) if name in loaded.cached.sequence_models
+        )
 
     # Checks.
 
@@ -113,14 +123,18 @@ class RepositoryContents:
             InvalidValueError: there is no model ``model_name``.
             RepositoryError: the checks found errors; it has all of them.
         """
-        sources = self.catalog.sources() if model_name is None else [self.catalog.find(model_name)[0]]
+        sources = (
+            self.catalog.sources() if model_name is None else [self.catalog.find(model_name)[0]]
+        )
         return [
             found
             for loaded in sources
             for found in check_source_models(loaded, target, self.repository_check)
         ]
 
-    def check_files(self, model_name: str, compression_type: CompressionType | None) -> list[Finding]:
+    def check_files(
+        self, model_name: str, compression_type: CompressionType | None
+    ) -> list[Finding]:
         """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
 
         Raises:
@@ -205,7 +219,9 @@ class RepositoryContents:
         )
 
 
-def check_source_models(loaded: LoadedModels, target: Target | None, check: RepositoryCheck) -> list[Finding]:
+def check_source_models(
+    loaded: LoadedModels, target: Target | None, check: RepositoryCheck
+) -> list[Finding]:
     """Check the models of a source for an endpoint, or for all, and return the warnings.
 
     Raises:

@@ -82,7 +82,9 @@ class FileSync(Construct):
             *decrypt_statements("DecryptFiles", asset_encryption_key),
             *place_statements(bucket, prefix, keys),
             *([] if keys.all else [find_statement(bucket, prefix)]),
-            *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
+            *deletion_statements(
+                bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete
+            ),
         ]
         function = ModelSyncFunction(self, "Function", _FUNCTION)
         self.resource = function.create_resource(
@@ -96,7 +98,9 @@ class _Assets:
     def __init__(self, scope: Construct, staged: StagedModel) -> None:
         assets = StackAssets(scope)
         self._large_keys = {
-            each.digest: assets.add_file(each.copy, each.digest, f"{FILE_LABEL}{each.path}").object_key
+            each.digest: assets.add_file(
+                each.copy, each.digest, f"{FILE_LABEL}{each.path}"
+            ).object_key
             for each in {each.digest: each for each in staged.large}.values()
         }
         zip_key = None
@@ -106,12 +110,17 @@ class _Assets:
             ).object_key
         manifest = FileManifest.of(self._listed(staged), zip_key)
         self.manifest_digest = manifest.digest
-        self.manifest = assets.add_json(manifest.to_json(), manifest.digest, label_of(FILE_LIST_LABEL, scope))
+        self.manifest = assets.add_json(
+            manifest.to_json(), manifest.digest, label_of(FILE_LIST_LABEL, scope)
+        )
         self._small_keys = [key for key in (zip_key, self.manifest.object_key) if key is not None]
 
     def _listed(self, staged: StagedModel) -> list[ListedFile]:
         return [
-            *(ListedFile(each.path, each.size_bytes, self._large_keys[each.digest]) for each in staged.large),
+            *(
+                ListedFile(each.path, each.size_bytes, self._large_keys[each.digest])
+                for each in staged.large
+            ),
             *(
                 ListedFile(each.path, each.size_bytes, offset=each.offset, crc32=each.crc32)
                 for each in staged.small

@@ -137,13 +137,17 @@ class LocalModels(LoadedModels):
         archive = self.archive(model_name, assets.directory)
         asset = assets.add_archive(archive, models)
         statement = allow(
-            "LoadModel", ["s3:GetObject"], [asset.object_arn], in_own_account(scope, asset.bucket_name)
+            "LoadModel",
+            ["s3:GetObject"],
+            [asset.object_arn],
+            in_own_account(scope, asset.bucket_name),
         )
         return ModelLocation(
             asset.model_data_url,
             (statement,),
             size_bytes=archive.size_bytes,
-            unpacked_size_bytes=archive.unpacked_size_bytes + environment_bytes(self.repository, models),
+            unpacked_size_bytes=archive.unpacked_size_bytes
+            + environment_bytes(self.repository, models),
             downloads_weights=downloads_weights(self.repository, models),
         )
 
@@ -167,7 +171,9 @@ class PackedModels(LocalModels):
 
         identity = self.cached.known_identities.get(model_name)
         found = None if identity is None else find_packed(identity, directory)
-        return found or pack(self.repository, self.contents_of(model_name), directory, shares_files=True)
+        return found or pack(
+            self.repository, self.contents_of(model_name), directory, shares_files=True
+        )
 
 
 class UploadedArchive(LocalModels):
@@ -208,7 +214,9 @@ class UploadedArchive(LocalModels):
         place = directory / f"{inspected.digest}{ARCHIVE_SUFFIX}"
         if not (place.exists() and place.stat().st_size == inspected.size_bytes):
             _link_or_copy(inspected.path, place)
-        return PackedArchive(place, inspected.digest, inspected.size_bytes, inspected.unpacked_size_bytes)
+        return PackedArchive(
+            place, inspected.digest, inspected.size_bytes, inspected.unpacked_size_bytes
+        )
 
 
 class UnreadModels(LoadedModels):
@@ -239,7 +247,9 @@ class StoredModels(UnreadModels):
         return blake3(self.key.encode()).hexdigest()
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
-        return self._location(allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(self.key)]))
+        return self._location(
+            allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(self.key)])
+        )
 
     def _location(self, *statements: Statement, is_compressed: bool = True) -> ModelLocation:
         decrypt = decrypt_statements("DecryptModel", self.bucket.encryption_key)
@@ -257,7 +267,9 @@ class UncompressedModels(StoredModels):
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
         read = allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(f"{self.key}*")])
-        return self._location(read, allow_to_list("ListModel", self.bucket, self.key), is_compressed=False)
+        return self._location(
+            read, allow_to_list("ListModel", self.bucket, self.key), is_compressed=False
+        )
 
 
 @dataclass(frozen=True)

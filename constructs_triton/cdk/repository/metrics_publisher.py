@@ -19,7 +19,9 @@ INTERVAL_VARIABLE = "CONTAINER_METRICS_INTERVAL"
 _FILES = ("config.pbtxt", "1/model.py")
 
 
-def add_publisher(repository: ModelRepository, names: Sequence[str], directory: Path) -> ModelRepository:
+def add_publisher(
+    repository: ModelRepository, names: Sequence[str], directory: Path
+) -> ModelRepository:
     """Write the models ``names`` and the publisher into ``directory``, which is empty, and return them.
 
     Files are links to those of ``repository``, of which ``names`` are the models of one archive. The archive

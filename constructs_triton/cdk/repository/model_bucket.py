@@ -51,7 +51,11 @@ class ModelKeys:
 
 
 def create_bucket(
-    scope: Construct, *, encryption_key: kms.IKey | None, versioned: bool, removal_policy: RemovalPolicy
+    scope: Construct,
+    *,
+    encryption_key: kms.IKey | None,
+    versioned: bool,
+    removal_policy: RemovalPolicy,
 ) -> s3.Bucket:
     """Create a private, encrypted bucket ``Bucket`` that accepts TLS only."""
     has_key = encryption_key is not None
@@ -66,7 +70,9 @@ def create_bucket(
         enforce_ssl=True,
         versioned=True if versioned else None,
         # An interrupted multipart upload leaves parts that cost money and that no list shows.
-        lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
+        lifecycle_rules=[
+            s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))
+        ],
         removal_policy=removal_policy,
     )
 

@@ -38,7 +38,9 @@ class ModelCatalog:
         if isinstance(self.source, LocalModels):
             is_taken = is_taken or self.source.holds(name)
         if is_taken:
-            raise InvalidValueError(f'name: the repository already has a model "{name}"; use another name')
+            raise InvalidValueError(
+                f'name: the repository already has a model "{name}"; use another name'
+            )
 
     def add(self, name: str, loaded: LoadedModels) -> None:
         """Add a source of one model."""
@@ -79,7 +81,11 @@ class ModelCatalog:
         if len(names) == 1 and (source is None or isinstance(source, LocalModels)):
             return names[0]
         known = quoted(names) if names else "no names that are known at synth"
-        fix = self._without_models() if isinstance(source, ArchivePrefix) and not names else "set model"
+        fix = (
+            self._without_models()
+            if isinstance(source, ArchivePrefix) and not names
+            else "set model"
+        )
         raise InvalidValueError(
             f"model: is required unless the repository has exactly one model, got {known}; {fix}"
         )

@@ -54,7 +54,9 @@ def load_model_file(path: Path, composition: CompositionOptions, **given: Any) -
     """
     derived, directory = derive(ModelConfig.draft, path, **given), scratch_directory()
     files = derived.files
-    NewModel(derived.message.name, format_model_config(derived.message), files).fill(directory, _link)
+    NewModel(derived.message.name, format_model_config(derived.message), files).fill(
+        directory, _link
+    )
     linked_files = [os.path.realpath(path) for path in files.values()]
     repository = ModelRepository.from_directory(directory, linked_files=linked_files)
     repository.compose(composition)

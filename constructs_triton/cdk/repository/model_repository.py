@@ -126,7 +126,11 @@ class TritonModelRepository(Construct):
             removal_policy=removal_policy,
         ).checked()
         repository_check = RepositoryCheck.on() if check is None else check
-        loaded = None if source is None else load_source(source, CompositionOptions.of(calls, also_served))
+        loaded = (
+            None
+            if source is None
+            else load_source(source, CompositionOptions.of(calls, also_served))
+        )
         if isinstance(loaded, ArchivePrefix):
             prefix_options.refuse_with_archive_prefix()
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)

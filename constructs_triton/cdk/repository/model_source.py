@@ -166,7 +166,9 @@ class ModelSource(ABC):
         check_has("bucket", bucket, *BUCKET)
         check_type("key", key, (str, '"archives/resnet-v3.tar.gz"'))
         if url := re.fullmatch("s3://[^/]+/(.+)", key):
-            raise InvalidValueError(f'key: must not contain the bucket, got "{key}"; write "{url[1]}"')
+            raise InvalidValueError(
+                f'key: must not contain the bucket, got "{key}"; write "{url[1]}"'
+            )
         if not is_token(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
                 f'key: must end with ".tar.gz" and not begin with "/", got "{key}"; pack the models with '
@@ -251,7 +253,11 @@ def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedM
 def stored_models(source: ModelSource) -> StoredModels | None:
     """Return the archive or the files in S3 of a source; ``None`` for another source."""
     models = source.models if isinstance(source, _Stored) else None
-    return models if isinstance(models, StoredModels) and not isinstance(models, ArchivePrefix) else None
+    return (
+        models
+        if isinstance(models, StoredModels) and not isinstance(models, ArchivePrefix)
+        else None
+    )
 
 
 def _local_path(path: str | PathLike[str]) -> Path:
@@ -342,7 +348,9 @@ class _Stored(ModelSource):
         return self.models
 
 
-def _packed(path: Path, composition: CompositionOptions, environments: Environments | None) -> PackedModels:
+def _packed(
+    path: Path, composition: CompositionOptions, environments: Environments | None
+) -> PackedModels:
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
     placed = with_environments(repository, environments)

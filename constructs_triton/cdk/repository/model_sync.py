@@ -11,10 +11,19 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
-from constructs_triton.cdk.permissions.role_permissions import MOST_CHARACTERS, RolePermissions, fits
+from constructs_triton.cdk.permissions.role_permissions import (
+    MOST_CHARACTERS,
+    RolePermissions,
+    fits,
+)
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.permissions.statements import Statement, allow
-from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
+from constructs_triton.cdk.repository.archive_assets import (
+    LIST_LABEL,
+    ArchiveAsset,
+    StackAssets,
+    label_of,
+)
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
@@ -114,7 +123,9 @@ class ModelSync(Construct):
             *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements(given_archives),
             *place_statements(bucket, prefix, keys),
-            *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
+            *deletion_statements(
+                bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete
+            ),
         ]
         asset_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
@@ -179,7 +190,9 @@ def _given_statements(stored_archives: Sequence[S3Archive]) -> list[Statement]:
     if not stored_archives:
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
-    keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
+    keys = [
+        bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])
+    ]
     statements = [allow("ReadGiven", READ_ACTIONS, arns)]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:

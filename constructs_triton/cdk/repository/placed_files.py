@@ -49,12 +49,18 @@ class PlacedFiles:
         assert isinstance(loaded, LocalModels)
         files = list_files(loaded.repository, loaded.contents_of(model))
         prefix = self._prefix_of(name)
-        problems = name_problems(files.paths, "" if is_token(prefix) else f"{prefix}{_DIGEST_FOLDER}")
+        problems = name_problems(
+            files.paths, "" if is_token(prefix) else f"{prefix}{_DIGEST_FOLDER}"
+        )
         if problems:
-            raise ArchiveError("\n".join(f"{loaded.description}: {problem}" for problem in problems))
+            raise ArchiveError(
+                "\n".join(f"{loaded.description}: {problem}" for problem in problems)
+            )
         return [_not_executable(files.executables)] if files.executables else []
 
-    def locate(self, name: str, loaded: LoadedModels, model: str, reader: Construct) -> ModelLocation:
+    def locate(
+        self, name: str, loaded: LoadedModels, model: str, reader: Construct
+    ) -> ModelLocation:
         """Return the place of a model's files, and create the custom resource that places them.
 
         Raises:
@@ -63,7 +69,9 @@ class PlacedFiles:
         assert isinstance(loaded, LocalModels)
         self._prefix.refuse_pruning_for(reader)
         if name not in self._placed:
-            staged = stage(loaded.repository, loaded.contents_of(model), asset_directory(self._scope))
+            staged = stage(
+                loaded.repository, loaded.contents_of(model), asset_directory(self._scope)
+            )
             self._placed[name] = (self._sync(name, staged), staged)
         sync, staged = self._placed[name]
         bucket = self._prefix.bucket

@@ -118,7 +118,9 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
         ) from None
 
 
-def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
+def check_bucket(
+    bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool
+) -> None:
     """Check the bucket, and the properties of the bucket that the construct creates."""
     check_has("bucket", bucket, *BUCKET)
     check_type("versioned", versioned, (bool, "True"))

@@ -119,7 +119,9 @@ class ServedPrefix:
         if self.is_filled_by_others:
             return {}
         return {
-            name: archive_name(self._options.target_model_naming, name, loaded.content_digest(model))
+            name: archive_name(
+                self._options.target_model_naming, name, loaded.content_digest(model)
+            )
             for name, (loaded, model) in self._catalog.entries().items()
         }
 
@@ -137,7 +139,9 @@ class ServedPrefix:
             is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
             return [name] if is_archive else archive_patterns(TargetModelNaming.PLAIN, name)
         check_target_model(name, known, self._catalog.served_with(name.removesuffix(".tar.gz")))
-        return archive_patterns(self._options.target_model_naming, name) if name in known else [name]
+        return (
+            archive_patterns(self._options.target_model_naming, name) if name in known else [name]
+        )
 
     # Its content.
 
@@ -165,13 +169,17 @@ class ServedPrefix:
         stored: dict[str, tuple[str, S3Archive]] = {}
         for name, (loaded, model) in entries.items():
             if isinstance(loaded, LocalModels):
-                asset = assets.add_archive(loaded.archive(model, assets.directory), loaded.contents_of(model))
+                asset = assets.add_archive(
+                    loaded.archive(model, assets.directory), loaded.contents_of(model)
+                )
                 archives[name] = (targets[name], asset)
             else:
                 stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
         if self._options.target_model_naming is TargetModelNaming.PLAIN:
             warning = _PLAIN_NAMES.format(name=next(iter(targets.values())))
-            Annotations.of(self._scope).add_warning_v2("constructs-triton:target-model-plain-names", warning)
+            Annotations.of(self._scope).add_warning_v2(
+                "constructs-triton:target-model-plain-names", warning
+            )
         return ModelSync(
             self._scope,
             "Sync",
@@ -200,7 +208,9 @@ class ServedPrefix:
         """Grant the permissions to list, add, replace and delete archives, and to change ``index.json``."""
         conditions = {"StringLike": {"s3:prefix": [f"{self.prefix}*"]}}
         grant = self._grant(grantee, _MANAGE_ACTIONS, [self._arn("*")])
-        grant = grant.combine(self._grant(grantee, ["s3:ListBucket"], [self.bucket.bucket_arn], conditions))
+        grant = grant.combine(
+            self._grant(grantee, ["s3:ListBucket"], [self.bucket.bucket_arn], conditions)
+        )
         keys = self.keys
         if keys.current is not None:
             grant = grant.combine(keys.current.grant_encrypt_decrypt(grantee))
@@ -220,11 +230,17 @@ class ServedPrefix:
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
         return iam.Grant.add_to_principal_or_resource(
-            grantee=grantee, actions=actions, resource_arns=arns, resource=self.bucket, conditions=conditions
+            grantee=grantee,
+            actions=actions,
+            resource_arns=arns,
+            resource=self.bucket,
+            conditions=conditions,
         )
 
 
 def _deployed_stack(scope: Construct) -> Stack:
     """The stack that a scope is deployed with: a nested stack is deployed with its parent."""
     stack = Stack.of(scope)
-    return stack if stack.nested_stack_parent is None else _deployed_stack(stack.nested_stack_parent)
+    return (
+        stack if stack.nested_stack_parent is None else _deployed_stack(stack.nested_stack_parent)
+    )

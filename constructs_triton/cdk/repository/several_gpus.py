@@ -57,7 +57,9 @@ def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) ->
             capability, so that Triton cannot choose between their plans.
     """
     if not instance_types:
-        raise InvalidValueError("instance_type: must have at least one instance type, got none; add one")
+        raise InvalidValueError(
+            "instance_type: must have at least one instance type, got none; add one"
+        )
     found: dict[Path, InstanceType] = {}
     for each in instance_types:
         found.setdefault(compiled_repository(path, each), each)
@@ -110,7 +112,9 @@ def _combine(name: str, repositories: GpuRepositories, directory: Path) -> set[s
     linked = set()
     for instance_type, repository in repositories.items():
         plan = f"{gpu_folder(instance_type.gpu_model or '')}.plan"
-        lines += f'cc_model_filenames {{ key: "{instance_type.compute_capability}" value: "{plan}" }}\n'
+        lines += (
+            f'cc_model_filenames {{ key: "{instance_type.compute_capability}" value: "{plan}" }}\n'
+        )
         for source, place in ((_PLAN, f"1/{plan}"), (MANIFEST_FILE, manifest_of(plan))):
             real = os.path.realpath(repository / name / source)
             (directory / name / place).symlink_to(real)

@@ -131,7 +131,9 @@ def list_files(repository: ModelRepository, model_names: Collection[str]) -> Mod
     )
 
 
-def stage(repository: ModelRepository, model_names: Collection[str], directory: Path) -> StagedModel:
+def stage(
+    repository: ModelRepository, model_names: Collection[str], directory: Path
+) -> StagedModel:
     """Copy the files of the named models into ``directory``, as far as they are not there yet.
 
     The large ones are copied by reference where the file system can share blocks.
@@ -165,7 +167,9 @@ class _Staging:
         self.cache.add([file for file in self.listed.files if file.name in new], new, begun)
         packed, slices = self._stage_small(small, contents)
         return StagedModel(
-            digest=_digest(contents | {_keep_path(each): _KEEP_DIGEST for each in self.listed.empty_folders}),
+            digest=_digest(
+                contents | {_keep_path(each): _KEEP_DIGEST for each in self.listed.empty_folders}
+            ),
             large=tuple(
                 LargeFile(file.name, digest.hex(), file.size, self._copy_of(digest))
                 for file in large
@@ -191,7 +195,11 @@ class _Staging:
             return {}
         with ThreadPoolExecutor(count_workers()) as pool:
             return dict(
-                zip((file.name for file in missing), pool.map(self._stage_file, missing), strict=True)
+                zip(
+                    (file.name for file in missing),
+                    pool.map(self._stage_file, missing),
+                    strict=True,
+                )
             )
 
     def _stage_file(self, file: Member) -> ContentDigest:

@@ -8,7 +8,11 @@ from aws_cdk import Aws, Duration
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account, via_s3
+from constructs_triton.cdk.permissions.s3_conditions import (
+    decrypt_statements,
+    in_own_account,
+    via_s3,
+)
 from constructs_triton.cdk.permissions.statements import Statement, allow, allow_to_list
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
@@ -30,7 +34,10 @@ def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> S
     """Statement to read objects of the CDK's asset bucket by their keys or patterns."""
     bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
     return allow(
-        "ReadArchives", READ_ACTIONS, [f"{bucket}/{key}" for key in keys], in_own_account(scope, bucket_name)
+        "ReadArchives",
+        READ_ACTIONS,
+        [f"{bucket}/{key}" for key in keys],
+        in_own_account(scope, bucket_name),
     )
 
 
@@ -66,8 +73,14 @@ def deletion_statements(
 ) -> list[Statement]:
     """Statements to delete what is out of use, and everything when the resource is deleted."""
     objects = [bucket.arn_for_objects(f"{prefix}*")]
-    pruning = [allow("PruneArchives", ["s3:DeleteObject"], objects)] if prune_after is not None else []
+    pruning = (
+        [allow("PruneArchives", ["s3:DeleteObject"], objects)] if prune_after is not None else []
+    )
     if not remove_on_delete:
         return pruning
     removal = allow("RemoveArchives", ["s3:DeleteObject", "s3:DeleteObjectVersion"], objects)
-    return [*pruning, removal, allow("ListArchives", ["s3:ListBucketVersions"], [bucket.bucket_arn])]
+    return [
+        *pruning,
+        removal,
+        allow("ListArchives", ["s3:ListBucketVersions"], [bucket.bucket_arn]),
+    ]

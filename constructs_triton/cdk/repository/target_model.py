@@ -49,7 +49,9 @@ def archive_patterns(naming: TargetModelNaming, name: str) -> list[str]:
     return [f"{name}.tar.gz", changing] if naming is TargetModelNaming.PLAIN else [changing]
 
 
-def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: Sequence[str]) -> None:
+def check_target_model(
+    name: str, known: Mapping[str, TargetModel], ensembles: Sequence[str]
+) -> None:
     """Check what a grant names. CDK tokens and patterns with ``*`` or ``?`` pass.
 
     ``known`` maps the models of the repository to their archives. ``ensembles`` are the models whose archives
@@ -64,7 +66,9 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
             f'grant {quoted(ensembles)}, or set also_served=["{step}"]'
         )
     listed = f'its models are {some_of(known)}; grant one of them, or use a pattern with "*"'
-    fix = did_you_mean(name.removesuffix(".tar.gz"), known, listed)  # an archive's name has a digest
+    fix = did_you_mean(
+        name.removesuffix(".tar.gz"), known, listed
+    )  # an archive's name has a digest
     raise InvalidValueError(
         f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}'
     )

@@ -88,7 +88,9 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
 
 def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
     """Check the steps of a step scaling policy."""
-    check_type("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
+    check_type(
+        "scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]")
+    )
     for position, step in enumerate(steps):
         check_type(f"scaling_steps[{position}]", step, _STEP)
     if len(steps) < _MIN_STEPS:
@@ -100,7 +102,9 @@ def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
 
 def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
     """Return a step that completes a single one; the CDK requires ascending bounds."""
-    bounds = [(each.lower, each.upper) for each in steps if isinstance(each, appscaling.ScalingInterval)]
+    bounds = [
+        (each.lower, each.upper) for each in steps if isinstance(each, appscaling.ScalingInterval)
+    ]
     if len(bounds) == 1 and bounds[0][0] is not None:
         return f"ScalingInterval(upper={bounds[0][0]:g}, change=0) before the others"
     if len(bounds) == 1 and bounds[0][1] is not None:
@@ -135,7 +139,9 @@ def check_schedule(
             "rename it"
         )
     if min_capacity is None and max_capacity is None:
-        raise InvalidValueError(f"{id}: the schedule changes nothing; set min_capacity, max_capacity or both")
+        raise InvalidValueError(
+            f"{id}: the schedule changes nothing; set min_capacity, max_capacity or both"
+        )
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
         if value is not None:
             check_range(f"{id}.{name}", value, RangeLimit(None, None))
@@ -150,13 +156,17 @@ def _check_stop(id: str, min_capacity: float | None) -> None:
     # A maximum of 0 keeps requests from starting anything until another schedule raises it.
     if not is_token(min_capacity) and min_capacity != 0:
         got = "no min_capacity" if min_capacity is None else f"{min_capacity:g}"
-        raise InvalidValueError(f"{id}.min_capacity: must be 0 with max_capacity 0, got {got}; set it to 0")
+        raise InvalidValueError(
+            f"{id}.min_capacity: must be 0 with max_capacity 0, got {got}; set it to 0"
+        )
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
     """Check the types of a schedule and of its start and end time."""
     if times.get("schedule") is None:
-        raise InvalidValueError(f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}")
+        raise InvalidValueError(
+            f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}"
+        )
     check_types(id, times, _SCHEDULE_TYPES)
 
 

@@ -87,7 +87,9 @@ class CustomMetricScaling(SteppedScaling):
 
     def _nothing_removes(self) -> Finding | None:
         """Return a warning if no other policy and no schedule removes the instances that were added."""
-        policies = [each for each in self.node.find_all() if isinstance(each, appscaling.CfnScalingPolicy)]
+        policies = [
+            each for each in self.node.find_all() if isinstance(each, appscaling.CfnScalingPolicy)
+        ]
         schedules = Stack.of(self).resolve(self._cfn_target.scheduled_actions)
         if len(policies) > len(self._queue_policies) or schedules:
             return None
@@ -107,7 +109,9 @@ def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> Express
 
     queue = metrics._average("queue", model)
     total, number = queue.using_metrics
-    return replace(queue, expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target)))
+    return replace(
+        queue, expression=limited_quotient(total, number, math.ceil(_HIGHEST_IN_TARGETS * target))
+    )
 
 
 def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:
@@ -120,7 +124,11 @@ def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:
         )
     if model not in queued:
         is_packed = model in metrics.models
-        why = "is an ensemble, whose requests wait in its steps" if is_packed else "is not in the archive"
+        why = (
+            "is an ensemble, whose requests wait in its steps"
+            if is_packed
+            else "is not in the archive"
+        )
         hint = did_you_mean(model, queued, f"set it to one of {quoted(queued)}")
         raise InvalidValueError(f'model: must be a model with a queue, but "{model}" {why}; {hint}')
     return model

@@ -15,7 +15,10 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
 _Policy = appscaling.CfnScalingPolicy
-_Dimension, _QueryDimension = _Policy.MetricDimensionProperty, _Policy.TargetTrackingMetricDimensionProperty
+_Dimension, _QueryDimension = (
+    _Policy.MetricDimensionProperty,
+    _Policy.TargetTrackingMetricDimensionProperty,
+)
 _SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
 _RESULT_ID = "result"
 
@@ -73,7 +76,10 @@ def metric_key(scope: Construct, metric: Metric) -> str:
 def _identity(metric: Metric) -> list[Any]:
     if isinstance(metric, MetricValue):
         return [metric.namespace, metric.metric_name, {**metric.dimensions_map}]
-    return [metric.expression, {name: _identity(each) for name, each in metric.using_metrics.items()}]
+    return [
+        metric.expression,
+        {name: _identity(each) for name, each in metric.using_metrics.items()},
+    ]
 
 
 def metric_name_of(metric: Metric) -> str:
@@ -81,7 +87,9 @@ def metric_name_of(metric: Metric) -> str:
     return metric.metric_name if isinstance(metric, MetricValue) else metric.expression
 
 
-def _add_query(queries: dict[str, Any], id: str, metric: Metric, *, is_result: bool = False) -> None:
+def _add_query(
+    queries: dict[str, Any], id: str, metric: Metric, *, is_result: bool = False
+) -> None:
     expression, stat = None, None
     if isinstance(metric, MetricValue):
         stat = _metric_stat(metric)
@@ -104,7 +112,9 @@ def _metric_stat(metric: MetricValue) -> Any:
         metric=_Policy.TargetTrackingMetricProperty(
             namespace=metric.namespace,
             metric_name=metric.metric_name,
-            dimensions=[_QueryDimension(name=name, value=value) for name, value in metric.dimensions],
+            dimensions=[
+                _QueryDimension(name=name, value=value) for name, value in metric.dimensions
+            ],
         ),
         stat=metric.statistic,
         unit=_unit(metric),

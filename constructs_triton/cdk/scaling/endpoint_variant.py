@@ -135,11 +135,15 @@ class EndpointVariant(VariantMetrics):
             InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
                 call.
         """
-        from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+        from constructs_triton.cdk.scaling.scalable_instance_count import (
+            TritonScalableInstanceCount,
+        )
 
         least = least_instances(is_asynchronous=self._owner.is_asynchronous)
         check_capacity(min_capacity, max_capacity, least)
-        check_initial("initial_instance_count", self._initial_instance_count, min_capacity, max_capacity)
+        check_initial(
+            "initial_instance_count", self._initial_instance_count, min_capacity, max_capacity
+        )
         if self._scalable is not None:
             raise InvalidValueError(
                 f'auto_scale_instance_count: variant "{self.variant_name}" scales already; '
@@ -180,14 +184,20 @@ class EndpointVariant(VariantMetrics):
             InvalidValueError: not a plan, or a plan for another instance type.
         """
         check_plan(plan, self.instance_types)
-        count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
+        count = self.auto_scale_instance_count(
+            min_capacity=plan.min_capacity, max_capacity=plan.max_capacity
+        )
         # Not part of the protocol: other objects need not have it.
         concurrent = getattr(plan, "target_concurrent_requests", None)
         if concurrent is None:
             target = plan.target_invocations_per_minute
-            count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=target)
+            count.scale_on_invocations_per_instance(
+                "Invocations", target_invocations_per_minute=target
+            )
         else:
-            count.scale_on_concurrent_requests("ConcurrentRequests", target_concurrent_requests=concurrent)
+            count.scale_on_concurrent_requests(
+                "ConcurrentRequests", target_concurrent_requests=concurrent
+            )
         return count
 
     def _metric_endpoint_name(self) -> str:

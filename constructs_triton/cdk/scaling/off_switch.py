@@ -24,7 +24,10 @@ from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.cloud_assembly.template import references
 
-_SCHEDULE = (scheduler.ScheduleExpression, 'scheduler.ScheduleExpression.cron(hour="20", minute="0")')
+_SCHEDULE = (
+    scheduler.ScheduleExpression,
+    'scheduler.ScheduleExpression.cron(hour="20", minute="0")',
+)
 _ElementT = TypeVar("_ElementT", bound=cdk.CfnElement)
 
 
@@ -114,7 +117,9 @@ class OffSwitch(Construct):
     @cached_property
     def _role(self) -> iam.Role:
         stack = cdk.Stack.of(self)
-        group = stack.format_arn(service="scheduler", resource="schedule-group", resource_name="default")
+        group = stack.format_arn(
+            service="scheduler", resource="schedule-group", resource_name="default"
+        )
         # Source: EventBridge Scheduler user guide, "Confused deputy prevention in EventBridge Scheduler".
         callers = {"StringEquals": {"aws:SourceAccount": stack.account, "aws:SourceArn": group}}
         principal = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=callers)
@@ -144,10 +149,16 @@ class _Conditions:
         stack = switch.parameter.stack
         found = {stack.get_logical_id(each): each for each in _elements(stack, cdk.CfnResource)}
         needs = {name: _needs(each) for name, each in found.items()}
-        inner = {name for name, each in found.items() if each.node.path.startswith(tuple(switch._endpoints))}
+        inner = {
+            name
+            for name, each in found.items()
+            if each.node.path.startswith(tuple(switch._endpoints))
+        }
         off = {stack.get_logical_id(each) for each in switch._endpoints.values()}
         # Without an endpoint, these alarms would ring.
-        off |= {name for name in inner if getattr(found[name], "treat_missing_data", "") == "breaching"}
+        off |= {
+            name for name in inner if getattr(found[name], "treat_missing_data", "") == "breaching"
+        }
         while more := {name for name in inner - off if needs[name] & off}:
             off |= more
         for name in off:
@@ -158,16 +169,24 @@ class _Conditions:
         for output in _elements(stack, cdk.CfnOutput):
             if not output.condition:
                 others.append((output, references(stack.resolve(output.value))))
-        wrong = {each.node.path: found[min(names & off)].node.path for each, names in others if names & off}
+        wrong = {
+            each.node.path: found[min(names & off)].node.path
+            for each, names in others
+            if names & off
+        }
         return [
             f"{path}: refers to {other}, which does not exist while {switch.node.id}Running is false; use "
             "endpoint_name or endpoint_arn of the endpoint, remove the dependency, or set the condition of "
             "this resource or output to endpoint.off_switch.condition"
             for path, other in wrong.items()
-        ] + [each for name in sorted(found.keys() - off) for each in self._lost_scaling(found[name])]
+        ] + [
+            each for name in sorted(found.keys() - off) for each in self._lost_scaling(found[name])
+        ]
 
     def _lost_scaling(self, element: cdk.CfnResource) -> Iterator[str]:
-        resource_id = str(element.resource_id) if isinstance(element, appscaling.CfnScalableTarget) else ""
+        resource_id = (
+            str(element.resource_id) if isinstance(element, appscaling.CfnScalableTarget) else ""
+        )
         for endpoint in self._switch._endpoints.values():
             if resource_id.startswith(f"endpoint/{endpoint.endpoint_name}/"):
                 yield (
@@ -188,7 +207,9 @@ class _Parameters:
         stack = self._changed.stack
         names = {stack.get_logical_id(each) for each in _elements(stack, cdk.CfnParameter)}
         changed = stack.get_logical_id(self._changed)
-        kept = [{"ParameterKey": name, "UsePreviousValue": True} for name in sorted(names - {changed})]
+        kept = [
+            {"ParameterKey": name, "UsePreviousValue": True} for name in sorted(names - {changed})
+        ]
         return [*kept, {"ParameterKey": changed, "ParameterValue": self._value}]
 
 

@@ -91,7 +91,9 @@ class TritonScalableCopyCount(ScalableCapacity):
             target_invocations_per_minute, max_requests_per_second, safety_factor
         )
         predefined = _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_INVOCATIONS_PER_COPY
-        return self._tracking.keep_published("InvocationsPerCopy", id, target, options, predefined=predefined)
+        return self._tracking.keep_published(
+            "InvocationsPerCopy", id, target, options, predefined=predefined
+        )
 
     def scale_on_concurrent_requests_per_copy(
         self, id: str, *, target_concurrent_requests: float, **options: Unpack[ScalingPolicyOptions]
@@ -110,13 +112,23 @@ class TritonScalableCopyCount(ScalableCapacity):
         """
         check_policy(self.scale_on_concurrent_requests_per_copy, id, options)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
-        predefined = _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_CONCURRENT_REQUESTS_PER_COPY_HIGH_RESOLUTION
+        predefined = (
+            _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_CONCURRENT_REQUESTS_PER_COPY_HIGH_RESOLUTION
+        )
         return self._tracking.keep_published(
-            "ConcurrentRequestsPerCopy", id, target_concurrent_requests, options, predefined=predefined
+            "ConcurrentRequestsPerCopy",
+            id,
+            target_concurrent_requests,
+            options,
+            predefined=predefined,
         )
 
     def scale_on_gpu_utilization(
-        self, id: str, *, target_utilization_percent: float = 60, **options: Unpack[ScalingPolicyOptions]
+        self,
+        id: str,
+        *,
+        target_utilization_percent: float = 60,
+        **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average utilization of the reserved GPUs at a target.
 
@@ -132,7 +144,11 @@ class TritonScalableCopyCount(ScalableCapacity):
         """
         check_policy(self.scale_on_gpu_utilization, id, options)
         policy = self._tracking.keep_utilization(
-            "GPUUtilizationNormalized", id, target_utilization_percent, 1, with_gpu_cooldowns(options)
+            "GPUUtilizationNormalized",
+            id,
+            target_utilization_percent,
+            1,
+            with_gpu_cooldowns(options),
         )
         if self._wake_up is not None:
             Annotations.of(self).add_warning_v2(

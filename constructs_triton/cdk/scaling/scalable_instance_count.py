@@ -136,7 +136,11 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         instance_pools.check_same_units("GPUMemoryUtilization", "gpus", self._pools)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         return self._tracking.keep_utilization(
-            "GPUMemoryUtilization", id, target_utilization_percent, gpus, with_gpu_cooldowns(options)
+            "GPUMemoryUtilization",
+            id,
+            target_utilization_percent,
+            gpus,
+            with_gpu_cooldowns(options),
         )
 
     def scale_on_cpu_utilization(
@@ -197,7 +201,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         per_second = instance_pools.slowest_load(
             "max_requests_per_second", max_requests_per_second, self._pools
         )
-        target = targets.invocations_target(target_invocations_per_minute, per_second, safety_factor)
+        target = targets.invocations_target(
+            target_invocations_per_minute, per_second, safety_factor
+        )
         if not isinstance(max_requests_per_second, Mapping):
             instance_pools.warn_of_one_load(self, id, self._pools)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
@@ -227,7 +233,11 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             checks.warn_of_unsettled_concurrency(self)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
         return self._tracking.keep_published(
-            "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined
+            "ConcurrentRequestsPerModel",
+            id,
+            target_concurrent_requests,
+            options,
+            predefined=predefined,
         )
 
     def scale_on_concurrent_requests_by_type(
@@ -256,11 +266,15 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         """
         check_policy(self.scale_on_concurrent_requests_by_type, id, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
-        loads = instance_pools.check_loads("max_concurrent_requests", max_concurrent_requests, self._pools)
+        loads = instance_pools.check_loads(
+            "max_concurrent_requests", max_concurrent_requests, self._pools
+        )
         target = targets.utilization_target(target_utilization_percent, 1)
         metric = instance_pools.busiest_share(self._metric, loads)
         policy = self._tracking.keep(id, metric, target, options)
-        alarm = instance_pools.add_missing_data_alarm(self, f"{id}MissingData", self._metric, self._pools)
+        alarm = instance_pools.add_missing_data_alarm(
+            self, f"{id}MissingData", self._metric, self._pools
+        )
         self.missing_data_alarms = (*self.missing_data_alarms, alarm)
         return policy
 
@@ -287,10 +301,16 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         """
         check_policy(self.scale_on_model_latency, id, options)
         target = targets.microseconds("target_latency", target_latency)
-        return self._tracking.keep_published("ModelLatency", id, target, options, statistic=statistic)
+        return self._tracking.keep_published(
+            "ModelLatency", id, target, options, statistic=statistic
+        )
 
     def scale_on_backlog(
-        self, id: str, *, target_backlog_per_instance: float, **options: Unpack[ScalingPolicyOptions]
+        self,
+        id: str,
+        *,
+        target_backlog_per_instance: float,
+        **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of queued requests per instance of an asynchronous endpoint at a target.
 
@@ -305,7 +325,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             InvalidValueError: a value is out of range, or the endpoint is a real-time endpoint.
         """
         check_policy(self.scale_on_backlog, id, options)
-        checks.check_published("ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous)
+        checks.check_published(
+            "ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous
+        )
         targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
         needs_first = self.min_capacity == 0 or is_token(self.min_capacity)
         if needs_first:

@@ -77,7 +77,9 @@ class ScalingGuard(Construct):
     ) -> None:
         super().__init__(scope, id)
         mark_as_own(self)
-        self._previous_policies = endpoint.get_att("PreviousPolicies") if replaces_policies else None
+        self._previous_policies = (
+            endpoint.get_att("PreviousPolicies") if replaces_policies else None
+        )
         self._function = DeployFunction(self, "Function", SCALING_GUARD_FUNCTION)
         role = self._function.role
         before = inline_policy(self, "Before", role, _before_statements())
@@ -86,7 +88,10 @@ class ScalingGuard(Construct):
             "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
             "InstanceTypes": {name: _joined(each) for name, each in instance_types.items()},
         }
-        add, timeout = self._function.add_custom_resource, Duration.minutes(_SERVICE_TIMEOUT_MINUTES)
+        add, timeout = (
+            self._function.add_custom_resource,
+            Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
+        )
         sweeper = add(self, "Sweeper", SWEEPER_TYPE, properties, timeout)
         sweeper.node.add_dependency(before)
         # The reference makes CloudFormation update the gate whenever it updates the sweeper, and after it.
@@ -94,14 +99,18 @@ class ScalingGuard(Construct):
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
         endpoint.add_resource_dependency(gate_resource)
-        self._after = inline_policy(self, "After", role, after_statements([endpoint.attr_endpoint_arn]))
+        self._after = inline_policy(
+            self, "After", role, after_statements([endpoint.attr_endpoint_arn])
+        )
 
     def protect(self, scaling: Construct, instance_types: Sequence[InstanceType]) -> None:
         """Let the guard's function register the targets and policies of ``scaling``."""
         scaling.node.add_dependency(self._after)
         Aspects.of(scaling).add(
             _ServedByGuard(
-                self._function.function.function_arn, _joined(instance_types), self._previous_policies
+                self._function.function.function_arn,
+                _joined(instance_types),
+                self._previous_policies,
             )
         )
 
@@ -115,7 +124,9 @@ def _joined(instance_types: Sequence[InstanceType]) -> str:
 class _ServedByGuard:
     """Turns scalable targets and policies into custom resources with the same properties."""
 
-    def __init__(self, function_arn: str, instance_type: str, previous_policies: Reference | None) -> None:
+    def __init__(
+        self, function_arn: str, instance_type: str, previous_policies: Reference | None
+    ) -> None:
         self._previous_policies = previous_policies
         self._function_arn = function_arn
         self._instance_type = instance_type
@@ -158,7 +169,10 @@ def _before_statements() -> list[Statement]:
         allow(
             "LookAtEndpoint",
             ["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
-            [f"{endpoints}/*", f"{endpoints}-config/*"],  # the name is not known before the creation
+            [
+                f"{endpoints}/*",
+                f"{endpoints}-config/*",
+            ],  # the name is not known before the creation
         ),
         look_at_scaling(),
         scaling_statement("Deregister", ["DeregisterScalableTarget"]),
@@ -210,5 +224,8 @@ def scaling_statement(sid: str, operations: list[str]) -> Statement:
     """Statement for operations of Application Auto Scaling on variants of endpoints."""
     target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
     return allow(
-        sid, [f"application-autoscaling:{operation}" for operation in operations], [target], _ONLY_VARIANTS
+        sid,
+        [f"application-autoscaling:{operation}" for operation in operations],
+        [target],
+        _ONLY_VARIANTS,
     )

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 # The properties that a simulation reads, by resource type, in the spelling of Python.
 _PROPERTIES: dict[type[CfnElement], tuple[str, ...]] = {
-    appscaling.CfnScalableTarget: ("min_capacity", "max_capacity", "resource_id", "scheduled_actions"),
+    appscaling.CfnScalableTarget: (
+        "min_capacity",
+        "max_capacity",
+        "resource_id",
+        "scheduled_actions",
+    ),
     appscaling.CfnScalingPolicy: (
         "scaling_target_id",
         "target_tracking_scaling_policy_configuration",
@@ -79,7 +84,9 @@ def _render(stack: Stack, constructs: Iterable[Any]) -> Iterable[tuple[str, dict
         names = _PROPERTIES.get(type(construct))
         if names is not None:
             values = {_pascal(name): stack.resolve(getattr(construct, name)) for name in names}
-            properties = {name: _capitalized(value) for name, value in values.items() if value is not None}
+            properties = {
+                name: _capitalized(value) for name, value in values.items() if value is not None
+            }
             resource = {"Type": construct.cfn_resource_type, "Properties": properties}
             yield stack.resolve(construct.logical_id), resource
 

@@ -12,7 +12,11 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_values import Metric, MetricValue
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_untracked
-from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
+from constructs_triton.cdk.scaling.customized_metric import (
+    customized_metric,
+    metric_key,
+    metric_name_of,
+)
 from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.limit_checks import seconds
 from constructs_triton.cdk.validation.properties import check_properties
@@ -37,7 +41,9 @@ _COOLDOWN: Any = {
 class ScalingPolicyOptions(TypedDict, total=False):
     """Options of every target tracking policy."""
 
-    scale_in_cooldown: Annotated[Duration | None, Value("Time between two scale-in activities.", **_COOLDOWN)]
+    scale_in_cooldown: Annotated[
+        Duration | None, Value("Time between two scale-in activities.", **_COOLDOWN)
+    ]
     scale_out_cooldown: Annotated[
         Duration | None, Value("Time between two scale-out activities.", **_COOLDOWN)
     ]

@@ -84,7 +84,9 @@ def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) 
         )
 
 
-def check_initial(property: str, count: float | None, min_capacity: float, max_capacity: float) -> None:
+def check_initial(
+    property: str, count: float | None, min_capacity: float, max_capacity: float
+) -> None:
     """Check that a number at the first deployment is within the bounds of scaling; tokens pass."""
     if count is None or any(is_token(each) for each in (count, min_capacity, max_capacity)):
         return
@@ -166,7 +168,9 @@ def utilization_target(percent: float, units: float) -> float:
     return product("target_utilization_percent", percent, units)
 
 
-def invocations_target(per_minute: float | None, per_second: float | None, safety_factor: float) -> float:
+def invocations_target(
+    per_minute: float | None, per_second: float | None, safety_factor: float
+) -> float:
     """Return the target for invocations per instance and minute.
 
     It is ``per_minute``, or ``per_second`` times ``safety_factor`` times 60.

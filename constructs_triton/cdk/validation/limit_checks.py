@@ -40,7 +40,9 @@ def whole_gibibytes(property: str, size: Size) -> float:
     Raises:
         InvalidValueError: it is not a whole number of GiB, which the CDK's own error does not locate.
     """
-    return whole(property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes")
+    return whole(
+        property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes"
+    )
 
 
 def whole(property: str, value: float, unit: str, function: str) -> float:
@@ -67,13 +69,19 @@ def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
         return
     words = ", ".join(f'"{each}"' for each in known)
     if not isinstance(value, str):
-        raise InvalidValueError(f"{property}: must be one of {words}, got {value!r}; write one of them")
+        raise InvalidValueError(
+            f"{property}: must be one of {words}, got {value!r}; write one of them"
+        )
     near = closest(value, known)
     if near is not None and SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _SAME:
-        raise InvalidValueError(f'{property}: must be one of {words}, got "{value}"; did you mean "{near}"?')
+        raise InvalidValueError(
+            f'{property}: must be one of {words}, got "{value}"; did you mean "{near}"?'
+        )
 
 
-def unknown_value(property: str, value: str | None, known: Sequence[str], source: str) -> list[Finding]:
+def unknown_value(
+    property: str, value: str | None, known: Sequence[str], source: str
+) -> list[Finding]:
     """Return a warning if a value is none of those that the service had when this library was released."""
     if value is None or is_token(value) or value in known:
         return []

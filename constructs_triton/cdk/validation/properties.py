@@ -14,7 +14,12 @@ from aws_cdk import Duration, Size
 from constructs_triton.cdk.validation.limit_checks import whole_gibibytes, whole_seconds
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.read_once import duration_of
-from constructs_triton_core.declared_values import Value, check_values, declared_values, signature_with
+from constructs_triton_core.declared_values import (
+    Value,
+    check_values,
+    declared_values,
+    signature_with,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import facts_of
 from constructs_triton_core.facts.limits import TextLimit
@@ -42,7 +47,12 @@ class DurationDefault:
 
 
 def check_properties(
-    callee: str, given: Mapping[str, Any], options: type, *, others: Sequence[str] = (), owner: str = ""
+    callee: str,
+    given: Mapping[str, Any],
+    options: type,
+    *,
+    others: Sequence[str] = (),
+    owner: str = "",
 ) -> None:
     """Check the names, types and limits of properties.
 
@@ -101,7 +111,9 @@ def _runtime_class(annotation: Any) -> type | None:
 
 def _check_entries(value: Value, given: object, annotation: Any) -> None:
     if isinstance(given, str):
-        raise InvalidValueError(f'{value.name}: must be a list, got "{given}"; write [{value.example}]')
+        raise InvalidValueError(
+            f'{value.name}: must be a list, got "{given}"; write [{value.example}]'
+        )
     for each in cast(Sequence[object], given):
         check_type(value.name, each, (annotation, value.example))
 
@@ -124,7 +136,9 @@ def takes_properties(options: type, *, has_defaults: bool = True) -> Callable[[C
     def decorate(cls: ClassT) -> ClassT:
         init: Any = vars(cls)["__init__"]
         init.__signature__ = signature_with(init, options, has_defaults=has_defaults)
-        init.__checks_keywords_itself__ = True  # a class may have a better hint for a property of another one
+        init.__checks_keywords_itself__ = (
+            True  # a class may have a better hint for a property of another one
+        )
         cls.__signature__ = _InitSignature()  # type: ignore[attr-defined] # read by inspect
         paragraphs = (_paragraph(each, has_defaults) for each in declared_values(options).values())
         cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", *paragraphs])

@@ -28,4 +28,6 @@ class _Warning:
             return
         finding = self._find()
         if finding is not None:
-            Annotations.of(node).add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)
+            Annotations.of(node).add_warning_v2(
+                f"constructs-triton:{finding.code}", finding.one_line
+            )

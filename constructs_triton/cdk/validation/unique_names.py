@@ -18,7 +18,9 @@ _named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary
 def check_id(scope: Construct, id: str) -> None:
     """Check that the id is free. The CDK's own error is a trace of JavaScript without advice."""
     if scope.node.try_find_child(id) is not None:
-        raise InvalidValueError(f'{scope.node.path}: already has a construct "{id}"; choose another id')
+        raise InvalidValueError(
+            f'{scope.node.path}: already has a construct "{id}"; choose another id'
+        )
 
 
 def check_unique_name(scope: Construct, id: str, name_property: str, name: str | None) -> None:

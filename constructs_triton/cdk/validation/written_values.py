@@ -12,7 +12,11 @@ from constructs_triton_core.tokens import is_token
 
 _STRING = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
-_KEY, _ROLE, _BUCKET = "kms.Key.from_key_arn", "iam.Role.from_role_arn", "s3.Bucket.from_bucket_name"
+_KEY, _ROLE, _BUCKET = (
+    "kms.Key.from_key_arn",
+    "iam.Role.from_role_arn",
+    "s3.Bucket.from_bucket_name",
+)
 # What a string means in place of an object: the call of the example, a pattern, and what to write.
 _MEANINGS = (
     (_KEY, r"(alias/.+)", r'kms.Key.from_lookup(self, "Key", alias_name="\1")'),
@@ -20,7 +24,11 @@ _MEANINGS = (
     (_ROLE, r"(?!arn:)(?:.*/)?(.+)", r'iam.Role.from_role_name(self, "Role", "\1")'),
     (_BUCKET, r"(arn:.+)", r's3.Bucket.from_bucket_arn(self, "Bucket", "\1")'),
     (_BUCKET, r"s3://([^/]+)/?", rf'{_BUCKET}(self, "Bucket", "\1")'),
-    (_BUCKET, r"s3://([^/]+)/(.+)", rf'{_BUCKET}(self, "Bucket", "\1"), and set its prefix or key to "\2"'),
+    (
+        _BUCKET,
+        r"s3://([^/]+)/(.+)",
+        rf'{_BUCKET}(self, "Bucket", "\1"), and set its prefix or key to "\2"',
+    ),
     ("TritonImage.dlc", r"nvcr\.io/.*:(\d\d\.\d\d)\b.*", r'TritonImage.dlc("\1")'),
     ("TritonImage.dlc", r"([\w-]+\.[\w.-]+/.+)", r'TritonImage.from_registry("\1")'),
 )
@@ -32,9 +40,13 @@ def fix_of(example: str, value: object, cls: type = object) -> str:
     A mapping is the call that it means: the CDK and CloudFormation write the options of a variant in one.
     """
     if isinstance(value, Mapping) and value and cls.__module__.startswith("constructs_triton"):
-        given = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): each for name, each in value.items()}
+        given = {
+            re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): each for name, each in value.items()
+        }
         if given.keys() <= inspect.signature(cls).parameters.keys():
-            return f"{cls.__name__}({', '.join(f'{name}={each!r}' for name, each in given.items())})"
+            return (
+                f"{cls.__name__}({', '.join(f'{name}={each!r}' for name, each in given.items())})"
+            )
     if isinstance(value, ec2.InstanceType):
         fix = with_value(example, f"ml.{value.to_string()}")
         return f"{fix}, with InstanceType of constructs_triton, not of aws_ec2"
@@ -56,7 +68,9 @@ def with_value(example: str, value: object) -> str:
                 return match.expand(meaning)
         written = f'"{value}"'
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        written = repr(round(value * 1000) if 0 < value < 1 and "millis(" in example else value)  # seconds
+        written = repr(
+            round(value * 1000) if 0 < value < 1 and "millis(" in example else value
+        )  # seconds
     else:
         return example
     literals = list((_STRING if isinstance(value, str) else _NUMBER).finditer(example))

@@ -26,7 +26,9 @@ from constructs_triton_tools.planning import Plan
 class BertStack(cdk.Stack):
     """One endpoint with the size of the plan."""
 
-    def __init__(self, scope: Construct, id: str, *, plan: Plan, models: Path, endpoint_name: str) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, plan: Plan, models: Path, endpoint_name: str
+    ) -> None:
         super().__init__(scope, id)
         # Without the model file the stack can be synthesized, but not deployed.
         check = RepositoryCheck.on(acknowledge=["model-file-missing"])

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning import (
+    Plan,
+    Requirement,
+    cheapest,
+    plan_all,
+    read_measurements,
+)
 
 BENCHMARK = Path(__file__).resolve().parent / "benchmark.csv"
 # Price of one instance per hour in the article, in USD: cost divided by count.
@@ -27,7 +33,8 @@ def plan_for(configuration: str | None = None, instance_type: str | None = None)
     chosen = [
         plan
         for plan in plans()
-        if configuration in (None, plan.configuration) and instance_type in (None, plan.instance_type)
+        if configuration in (None, plan.configuration)
+        and instance_type in (None, plan.instance_type)
     ]
     if configuration is not None and instance_type is not None:
         if not chosen:

@@ -36,7 +36,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("endpoint")
     parser.add_argument("--endpoint-url", help="of a local endpoint; AWS's own by default")
-    parser.add_argument("--tokens", default="101,2023,2003,2307,102", help="ids, separated by commas")
+    parser.add_argument(
+        "--tokens", default="101,2023,2003,2307,102", help="ids, separated by commas"
+    )
     arguments = parser.parse_args()
     client = TritonClient.for_endpoint(arguments.endpoint, endpoint_url=arguments.endpoint_url)
     (probabilities,) = classify(client, [[int(each) for each in arguments.tokens.split(",")]])

@@ -17,7 +17,12 @@ from transformers import BertConfig, BertForSequenceClassification
 MODEL_FILES = Path(__file__).resolve().parent / "model_files"
 NAMES = ("INPUT__0", "INPUT__1")
 LENGTH = 512
-SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+SMALL = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+}
 
 
 class Classifier(torch.nn.Module):
@@ -68,7 +73,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--checkpoint", default="bert-large-uncased", help="name or folder")
     parser.add_argument("--random", action="store_true", help="a small BERT with random weights")
-    parser.add_argument("--output", type=Path, default=MODEL_FILES, help="folder (default: model_files)")
+    parser.add_argument(
+        "--output", type=Path, default=MODEL_FILES, help="folder (default: model_files)"
+    )
     arguments = parser.parse_args()
     write(Classifier(load(arguments.checkpoint, random=arguments.random)).eval(), arguments.output)
 

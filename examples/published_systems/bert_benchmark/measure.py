@@ -39,7 +39,12 @@ def measure(configuration: str, arguments: argparse.Namespace) -> None:
     with LocalEndpoint.from_repository(folder, endpoint="bert") as local:
         words = ["load-test", "bert", "--endpoint-url", local.endpoint_url]
         words += write_sentence(folder.parent)
-        words += ["--latency-ms", str(arguments.latency_ms), "--step-seconds", str(arguments.step_seconds)]
+        words += [
+            "--latency-ms",
+            str(arguments.latency_ms),
+            "--step-seconds",
+            str(arguments.step_seconds),
+        ]
         words += ["--configuration", configuration, "--append", "-o", str(arguments.output)]
         subprocess.run([sys.executable, "-m", "constructs_triton.cli", *words], check=False)
 
@@ -47,10 +52,18 @@ def measure(configuration: str, arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Measure the chosen configurations, one after the other."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("configurations", nargs="*", help="for example pt-base trt-db (default: all eight)")
-    parser.add_argument("--step-seconds", type=float, default=10, help="seconds of a step (default: 10)")
-    parser.add_argument("--latency-ms", type=float, default=500, help="limit of the p95 (default: 500)")
-    parser.add_argument("-o", "--output", type=Path, default=Path("local.csv"), help="default: local.csv")
+    parser.add_argument(
+        "configurations", nargs="*", help="for example pt-base trt-db (default: all eight)"
+    )
+    parser.add_argument(
+        "--step-seconds", type=float, default=10, help="seconds of a step (default: 10)"
+    )
+    parser.add_argument(
+        "--latency-ms", type=float, default=500, help="limit of the p95 (default: 500)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("local.csv"), help="default: local.csv"
+    )
     arguments = parser.parse_args()
     arguments.output.unlink(missing_ok=True)
     for configuration in arguments.configurations or variants.VARIANTS:

@@ -65,9 +65,15 @@ def main() -> None:
     """Compare the chosen rows, one after the other."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)} (default: all)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison (default: 5)")
-    parser.add_argument("--step-seconds", type=float, default=8, help="seconds of a step (default: 8)")
-    parser.add_argument("--latency-ms", type=float, default=500, help="limit of the p95 (default: 500)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds of each comparison (default: 5)"
+    )
+    parser.add_argument(
+        "--step-seconds", type=float, default=8, help="seconds of a step (default: 8)"
+    )
+    parser.add_argument(
+        "--latency-ms", type=float, default=500, help="limit of the p95 (default: 500)"
+    )
     arguments = parser.parse_args()
     unknown = [row for row in arguments.rows if row not in ROWS]
     if unknown:

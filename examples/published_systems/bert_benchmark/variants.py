@@ -30,7 +30,9 @@ BASE = ModelConfig(
     name=MODEL,
     max_batch_size=16,
     # TorchScript has positions instead of names; the ONNX export uses the same names for the plan.
-    input=[ModelInput(name=f"INPUT__{index}", data_type="TYPE_INT32", dims=[512]) for index in range(2)],
+    input=[
+        ModelInput(name=f"INPUT__{index}", data_type="TYPE_INT32", dims=[512]) for index in range(2)
+    ],
     output=[ModelOutput(name="OUTPUT__0", data_type="TYPE_FP32", dims=[2])],
 )
 DYNAMIC_BATCHING = ModelDynamicBatching()
@@ -42,7 +44,9 @@ def _family(prefix: str, base: ModelConfig) -> dict[str, ModelConfig]:
         f"{prefix}-base": base,
         f"{prefix}-db": base.with_(dynamic_batching=DYNAMIC_BATCHING),
         f"{prefix}-ig": base.with_(instance_group=TWO_INSTANCES),
-        f"{prefix}-ig-db": base.with_(instance_group=TWO_INSTANCES, dynamic_batching=DYNAMIC_BATCHING),
+        f"{prefix}-ig-db": base.with_(
+            instance_group=TWO_INSTANCES, dynamic_batching=DYNAMIC_BATCHING
+        ),
     }
 
 
@@ -80,7 +84,10 @@ def write_small_variant(configuration: str) -> Path:
 
 
 def _write(
-    folder: str, config: ModelConfig, model: Path | None, files: dict[str, str | Path | bytes] | None = None
+    folder: str,
+    config: ModelConfig,
+    model: Path | None,
+    files: dict[str, str | Path | bytes] | None = None,
 ) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model, files=files)

@@ -25,7 +25,9 @@ BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size={}"
 
 def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
     """Send the article's first request, UINT8 [1, bytes] as JSON numbers; return FP32 [1, 1001]."""
-    payload = {"inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]}
+    payload = {
+        "inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]
+    }
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=json.dumps(payload)
     )
@@ -60,7 +62,9 @@ def main() -> None:
     parser.add_argument("--endpoint-url", help="of a local endpoint; AWS's own by default")
     parser.add_argument("--picture", type=Path, default=HERE / "picture.jpg")
     parser.add_argument(
-        "--labels", type=Path, default=HERE / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
+        "--labels",
+        type=Path,
+        default=HERE / "build" / "twin" / "inception_graphdef" / "inception_labels.txt",
     )
     arguments = parser.parse_args()
     labels = arguments.labels.read_text(encoding="utf-8").splitlines()

@@ -59,12 +59,18 @@ def write_modern(engine: Engine) -> Path:
         backend=OnnxruntimeBackend() if engine == "onnx" else TensorrtBackend(),
         max_batch_size=64,
         input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[299, 299, 3])],
-        output=[ModelOutput(name="probabilities", data_type="TYPE_FP32", dims=[1001], label_filename=LABELS)],
+        output=[
+            ModelOutput(
+                name="probabilities", data_type="TYPE_FP32", dims=[1001], label_filename=LABELS
+            )
+        ],
         dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=500),
     )
     model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
     builder = ModelRepositoryBuilder()
-    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
+    builder.add_model(
+        dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali")
+    )
     labels = {LABELS: ARTICLE / "inception_graphdef" / LABELS}
     stand_in = _stand_in() if engine == "onnx" else None
     builder.add_model(inception, _if_there(model_file) or stand_in, files=labels)
@@ -80,7 +86,9 @@ def write_twin() -> Path:
     environment = MODEL_FILES / ENVIRONMENT
     with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)
     preprocessing = ModelConfig.read(ARTICLE / "dali").with_(backend=with_pillow, parameters={})
-    classifier = ModelConfig.read(ARTICLE / "inception_graphdef").with_(platform="", backend=PythonBackend())
+    classifier = ModelConfig.read(ARTICLE / "inception_graphdef").with_(
+        platform="", backend=PythonBackend()
+    )
     builder = ModelRepositoryBuilder()
     builder.add_model(
         preprocessing,

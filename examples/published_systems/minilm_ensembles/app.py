@@ -30,8 +30,12 @@ NEED_FILES = ("model_tf_dali/dali", "model_tf_dali/inception_graphdef", "model_t
 class MinilmEnsembles(cdk.Stack):
     """One endpoint with both ensembles; each is an archive that is loaded at its first request."""
 
-    def __init__(self, scope: Construct, id: str, *, models: Path, naming: TargetModelNaming) -> None:
-        super().__init__(scope, id, description="Two Triton ensembles on one GPU multi-model endpoint")
+    def __init__(
+        self, scope: Construct, id: str, *, models: Path, naming: TargetModelNaming
+    ) -> None:
+        super().__init__(
+            scope, id, description="Two Triton ensembles on one GPU multi-model endpoint"
+        )
         # Without model.dali, model.graphdef and model.plan the stack can be synthesized, but not deployed.
         check = RepositoryCheck.on(acknowledge=["model-file-missing"])
         repository = TritonModelRepository(self, "Models", target_model_naming=naming, check=check)

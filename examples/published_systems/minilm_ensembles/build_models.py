@@ -31,7 +31,9 @@ LABELS = "inception_labels.txt"
 def write_picture_ensemble(target: Path) -> None:
     """Write DALI and Inception v3, with their files if they exist: see the README."""
     builder = ModelRepositoryBuilder()
-    builder.add_model(model_configs.decode_pictures(), _if_there(HERE / "model_files" / "model.dali"))
+    builder.add_model(
+        model_configs.decode_pictures(), _if_there(HERE / "model_files" / "model.dali")
+    )
     graph = model_configs.PICTURES / "inception_graphdef"
     builder.add_model(
         model_configs.recognize_pictures(),
@@ -93,7 +95,9 @@ def build(arguments: argparse.Namespace) -> None:
     checkpoint = arguments.checkpoint or fetch()
     write_picture_ensemble(arguments.output / "model_tf_dali")
     target = arguments.output / "model_trt_python"
-    write_sentence_ensemble(target, checkpoint, arguments.encoder, arguments.plan, arguments.environment)
+    write_sentence_ensemble(
+        target, checkpoint, arguments.encoder, arguments.plan, arguments.environment
+    )
     write_stand_ins(arguments.stand_ins, checkpoint)
     sys.stdout.write(f"{arguments.output}: model_tf_dali, model_trt_python\n")
 
@@ -101,15 +105,25 @@ def build(arguments: argparse.Namespace) -> None:
 def main() -> int:
     """Read the command line; return 0 after writing the folders."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of both ensembles")
-    parser.add_argument("--stand-ins", type=Path, default=HERE / "stand_ins", help="folder for local runs")
     parser.add_argument(
-        "--checkpoint", type=Path, help="folder with config.json, model.safetensors and tokenizer.json"
+        "--output", type=Path, default=HERE / "models", help="folder of both ensembles"
     )
-    parser.add_argument("--encoder", choices=model_configs.ENCODERS, default="tensorrt", help="runs BERT")
+    parser.add_argument(
+        "--stand-ins", type=Path, default=HERE / "stand_ins", help="folder for local runs"
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        help="folder with config.json, model.safetensors and tokenizer.json",
+    )
+    parser.add_argument(
+        "--encoder", choices=model_configs.ENCODERS, default="tensorrt", help="runs BERT"
+    )
     parser.add_argument("--plan", type=Path, help="what compile_tensorrt.sh wrote")
     parser.add_argument("--environment", type=Path, help="what `constructs-triton env build` wrote")
-    parser.add_argument("--onnx", type=Path, help="write only the ONNX file, for compile_tensorrt.sh")
+    parser.add_argument(
+        "--onnx", type=Path, help="write only the ONNX file, for compile_tensorrt.sh"
+    )
     arguments = parser.parse_args()
     if arguments.plan is not None and arguments.encoder != "tensorrt":
         parser.error("--plan is for --encoder tensorrt")

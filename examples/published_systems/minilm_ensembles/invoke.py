@@ -45,19 +45,24 @@ def compare_sentences(client: TritonClient) -> str:
     embeddings = client.infer({"INPUT0": texts}, TargetModel="model_trt_python")["embedding"]
     similarities = embeddings @ embeddings[0]
     return "\n".join(
-        f"{similarity:6.3f}  {text}" for similarity, text in zip(similarities, SENTENCES, strict=True)
+        f"{similarity:6.3f}  {text}"
+        for similarity, text in zip(similarities, SENTENCES, strict=True)
     )
 
 
 def main() -> int:
     """Read the command line and call the endpoint."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--picture", type=Path, default=HERE.parent / "dali_inception" / "picture.jpg")
+    parser.add_argument(
+        "--picture", type=Path, default=HERE.parent / "dali_inception" / "picture.jpg"
+    )
     parser.add_argument("--endpoint-url", help="where `constructs-triton local up` listens")
     parser.add_argument("--assembly", type=Path, default=HERE / "cdk.out")
     arguments = parser.parse_args()
     client = TritonClient.for_endpoint(
-        "minilm-ensembles", endpoint_url=arguments.endpoint_url, index=target_models(arguments.assembly)
+        "minilm-ensembles",
+        endpoint_url=arguments.endpoint_url,
+        index=target_models(arguments.assembly),
     )
     sys.stdout.write(f"{classify(client, arguments.picture)}\n{compare_sentences(client)}\n")
     return 0

@@ -38,8 +38,13 @@ def write_encoder(model: Path, target: Path) -> None:
 
 
 class _Encoder:
-    def __init__(self, config: dict[str, int | str], weights: dict[str, NDArray[np.float32]]) -> None:
-        self.layers, self.heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+    def __init__(
+        self, config: dict[str, int | str], weights: dict[str, NDArray[np.float32]]
+    ) -> None:
+        self.layers, self.heads = (
+            int(config["num_hidden_layers"]),
+            int(config["num_attention_heads"]),
+        )
         self.hidden, self.epsilon = int(config["hidden_size"]), float(config["layer_norm_eps"])
         self.weights = weights
         self.nodes: list[onnx.NodeProto] = []
@@ -56,7 +61,9 @@ class _Encoder:
             helper.make_tensor_value_info(name, TensorProto.INT32, axes)
             for name in ("input_ids", "attention_mask")
         ]
-        output = helper.make_tensor_value_info("token_embeddings", TensorProto.FLOAT, [*axes, self.hidden])
+        output = helper.make_tensor_value_info(
+            "token_embeddings", TensorProto.FLOAT, [*axes, self.hidden]
+        )
         return helper.make_graph(self.nodes, "bert", inputs, [output], [*self.constants.values()])
 
     # --- the parts of BERT --------------------------------------------------------------------------------
@@ -75,12 +82,16 @@ class _Encoder:
         """0 for a token, ``MASKED`` for padding, [batch, 1, 1, sequence]."""
         kept = self._op("Cast", "attention_mask", to=TensorProto.FLOAT)
         padding = self._op("Sub", self._number(1.0), kept)
-        return self._op("Unsqueeze", self._op("Mul", padding, self._number(MASKED)), self._integers(1, 2))
+        return self._op(
+            "Unsqueeze", self._op("Mul", padding, self._number(MASKED)), self._integers(1, 2)
+        )
 
     def _layer(self, name: str, states: str, mask: str) -> str:
         context = self._attention(f"{name}.attention.self", states, mask)
         attended = self._linear(f"{name}.attention.output.dense", context)
-        states = self._layer_norm(f"{name}.attention.output.LayerNorm", self._op("Add", attended, states))
+        states = self._layer_norm(
+            f"{name}.attention.output.LayerNorm", self._op("Add", attended, states)
+        )
         inner = self._gelu(self._linear(f"{name}.intermediate.dense", states))
         outer = self._linear(f"{name}.output.dense", inner)
         return self._layer_norm(f"{name}.output.LayerNorm", self._op("Add", outer, states))
@@ -93,16 +104,22 @@ class _Encoder:
         scores = self._op("Add", self._op("Mul", self._op("MatMul", queries, keys), scale), mask)
         mixed = self._op("MatMul", self._op("Softmax", scores, axis=-1), values)
         return self._op(
-            "Reshape", self._op("Transpose", mixed, perm=[0, 2, 1, 3]), self._integers(0, 0, self.hidden)
+            "Reshape",
+            self._op("Transpose", mixed, perm=[0, 2, 1, 3]),
+            self._integers(0, 0, self.hidden),
         )
 
     def _heads(self, states: str, order: list[int]) -> str:
-        shape = self._integers(0, 0, self.heads, self.hidden // self.heads)  # 0 keeps an axis as it is
+        shape = self._integers(
+            0, 0, self.heads, self.hidden // self.heads
+        )  # 0 keeps an axis as it is
         return self._op("Transpose", self._op("Reshape", states, shape), perm=order)
 
     def _linear(self, name: str, states: str) -> str:
         # PyTorch stores a layer's weights as [out, in].
-        weight = self._constant(f"{name}.weight", np.ascontiguousarray(self.weights[f"{name}.weight"].T))
+        weight = self._constant(
+            f"{name}.weight", np.ascontiguousarray(self.weights[f"{name}.weight"].T)
+        )
         return self._op("Add", self._op("MatMul", states, weight), self._weight(f"{name}.bias"))
 
     def _layer_norm(self, name: str, states: str) -> str:

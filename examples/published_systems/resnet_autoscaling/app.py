@@ -26,7 +26,9 @@ from constructs_triton import (
 class ResNetStack(cdk.Stack):
     """One endpoint, two models: ``resnet_pt_v0.tar.gz`` and ``resnet_trt_v0.tar.gz``."""
 
-    def __init__(self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str
+    ) -> None:
         super().__init__(scope, id)
         # The names contain a version, as in the article: change it by hand for new content.
         # Without the model files the stack can be synthesized, but not deployed.
@@ -59,11 +61,15 @@ class ResNetStack(cdk.Stack):
 
 
 app = cdk.App()
-resnet50 = ResNetStack(app, "ResNet50", models=repositories.write_resnet50(), endpoint_name="resnet-mme-gpu")
+resnet50 = ResNetStack(
+    app, "ResNet50", models=repositories.write_resnet50(), endpoint_name="resnet-mme-gpu"
+)
 if missing := repositories.missing_model_files():
     cdk.Annotations.of(resnet50).add_warning_v2(
         "published-systems:model-files-missing",
         f"no model_files/{', model_files/'.join(missing)}: see the README",
     )
-ResNetStack(app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network")
+ResNetStack(
+    app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network"
+)
 app.synth()

@@ -23,14 +23,19 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "small_network"))
 from preprocessing import resnet_pixels  # noqa: E402 - found by the line above
 
-TARGETS = {"resnet_pt_v0.tar.gz": ("INPUT__0", "OUTPUT__0"), "resnet_trt_v0.tar.gz": ("input", "output")}
+TARGETS = {
+    "resnet_pt_v0.tar.gz": ("INPUT__0", "OUTPUT__0"),
+    "resnet_trt_v0.tar.gz": ("input", "output"),
+}
 
 
 def as_in_the_article(runtime: Any, endpoint: str, target: str, pixels: np.ndarray) -> np.ndarray:
     """Send one picture, FP32 [3, 224, 224], as JSON; return scores, FP32 [1000]."""
     name, _ = TARGETS[target]
     payload = {
-        "inputs": [{"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}]
+        "inputs": [
+            {"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}
+        ]
     }
     response = runtime.invoke_endpoint(
         EndpointName=endpoint,

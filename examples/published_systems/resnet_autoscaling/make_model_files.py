@@ -35,7 +35,9 @@ def main() -> None:
     """Read the command line and write both files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--random", action="store_true", help="random weights, without a download")
-    parser.add_argument("--output", type=Path, default=MODEL_FILES, help="folder (default: model_files)")
+    parser.add_argument(
+        "--output", type=Path, default=MODEL_FILES, help="folder (default: model_files)"
+    )
     arguments = parser.parse_args()
     write(resnet50.load(random=arguments.random), arguments.output)
 

@@ -47,7 +47,9 @@ TENSORRT = ModelConfig(
             name="bs128 Warmup",
             batch_size=128,
             inputs={
-                "input": ModelWarmup.Input(data_type="TYPE_FP32", dims=[3, 224, 224], zero_data=False),
+                "input": ModelWarmup.Input(
+                    data_type="TYPE_FP32", dims=[3, 224, 224], zero_data=False
+                ),
             },
         )
     ],
@@ -104,5 +106,7 @@ def _weights(dtype: type[np.floating]) -> bytes:
     """Return the weights rounded to ``dtype``."""
     rounded = io.BytesIO()
     with np.load(NETWORK / "resnet.npz") as archive:
-        np.savez_compressed(rounded, **{name: archive[name].astype(dtype) for name in archive.files})
+        np.savez_compressed(
+            rounded, **{name: archive[name].astype(dtype) for name in archive.files}
+        )
     return rounded.getvalue()

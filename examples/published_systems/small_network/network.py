@@ -74,7 +74,9 @@ def _convolve(maps: np.ndarray, filters: np.ndarray) -> np.ndarray:
     result = np.zeros((len(maps), len(filters), height * width), maps.dtype)
     for y in range(3):
         for x in range(3):
-            window = padded[:, :, y : y + height, x : x + width].reshape(len(maps), maps.shape[1], -1)
+            window = padded[:, :, y : y + height, x : x + width].reshape(
+                len(maps), maps.shape[1], -1
+            )
             result += filters[:, :, y, x] @ window
     return result.reshape(len(maps), len(filters), height, width)
 

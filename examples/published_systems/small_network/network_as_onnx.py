@@ -50,7 +50,9 @@ def log_probabilities(graph: Graph, weights: dict[str, np.ndarray], pixels: str,
     features = _features(graph, weights, pixels, side)
     colour, row, column = (_head(graph, weights, name, features[name]) for name in features)
     background = graph.op("Slice", colour, graph.numbers(0), graph.numbers(1), graph.numbers(1))
-    colours = graph.op("Slice", colour, graph.numbers(1), graph.numbers(1 + len(COLOURS)), graph.numbers(1))
+    colours = graph.op(
+        "Slice", colour, graph.numbers(1), graph.numbers(1 + len(COLOURS)), graph.numbers(1)
+    )
     parts = [
         graph.op("Unsqueeze", part, graph.numbers(*axes))
         for part, axes in ((colours, (2, 3)), (row, (1, 3)), (column, (1, 2)))
@@ -59,7 +61,9 @@ def log_probabilities(graph: Graph, weights: dict[str, np.ndarray], pixels: str,
     return graph.op("Concat", background, graph.op("Flatten", classes, axis=1), axis=1)
 
 
-def _features(graph: Graph, weights: dict[str, np.ndarray], pixels: str, side: int) -> dict[str, str]:
+def _features(
+    graph: Graph, weights: dict[str, np.ndarray], pixels: str, side: int
+) -> dict[str, str]:
     block = -(-side // GRID)
     maps = graph.op("AveragePool", pixels, kernel_shape=[block, block], strides=[block, block])
     maps = _convolved(graph, weights["stem"], maps)

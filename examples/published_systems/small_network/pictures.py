@@ -56,7 +56,11 @@ def _ground(random: np.random.RandomState) -> Image.Image:
 
 
 def _draw(
-    draw: ImageDraw.ImageDraw, x: float, y: float, random: np.random.RandomState, rgb: tuple[int, int, int]
+    draw: ImageDraw.ImageDraw,
+    x: float,
+    y: float,
+    random: np.random.RandomState,
+    rgb: tuple[int, int, int],
 ) -> None:
     """Draw a disc, a ring, a square or a triangle."""
     radius = SIDE * random.uniform(0.05, 0.07)

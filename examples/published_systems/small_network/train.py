@@ -30,7 +30,9 @@ def main() -> None:
         channels_last = name == "inception"
         weights = _fit(_batches(files[:PICTURES], pixels_of, channels_last), classes[:PICTURES])
         np.savez_compressed(HERE / f"{name}.npz", **weights)
-        share = _accuracy(weights, _batches(files[PICTURES:], pixels_of, channels_last), classes[PICTURES:])
+        share = _accuracy(
+            weights, _batches(files[PICTURES:], pixels_of, channels_last), classes[PICTURES:]
+        )
         print(f"{name}: {share:.3f} of {HELD_OUT} pictures never seen")
 
 
@@ -81,8 +83,12 @@ def _last_layer(features: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, n
     return weight.astype(np.float32), (fitted.intercept_ - mean @ weight).astype(np.float32)
 
 
-def _accuracy(weights: dict[str, np.ndarray], batches: list[np.ndarray], classes: np.ndarray) -> float:
-    predicted = np.concatenate([log_probabilities(weights, batch).argmax(axis=1) for batch in batches])
+def _accuracy(
+    weights: dict[str, np.ndarray], batches: list[np.ndarray], classes: np.ndarray
+) -> float:
+    predicted = np.concatenate(
+        [log_probabilities(weights, batch).argmax(axis=1) for batch in batches]
+    )
     return float(np.mean(predicted == np.maximum(classes, -1) + 1))
 
 

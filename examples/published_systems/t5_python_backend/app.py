@@ -36,7 +36,9 @@ class T5(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, model: str | None) -> None:
         super().__init__(scope, id, description="T5 on Triton's Python backend")
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        repository = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(models)
+        )
         TritonMultiModelEndpoint(
             self,
             "MultiModel",

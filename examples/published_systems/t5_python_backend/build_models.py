@@ -101,7 +101,9 @@ def build(arguments: argparse.Namespace) -> None:
         else:
             for version in VERSIONS:
                 files = numpy_files(scratch / version, scratch)
-                builder.add_model(numpy_config(f"t5_{version}", **options), files={**files, **packed})
+                builder.add_model(
+                    numpy_config(f"t5_{version}", **options), files={**files, **packed}
+                )
         repository = builder.write_to(arguments.output, overwrite=True)
         tokenizer = checkpoint / "tokenizer.json"
         if tokenizer.exists():
@@ -112,14 +114,20 @@ def build(arguments: argparse.Namespace) -> None:
 def main() -> int:
     """Read the command line; return 0 after writing the repository."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
+    parser.add_argument(
+        "--output", type=Path, default=HERE / "models", help="folder of the repository"
+    )
     parser.add_argument("--framework", choices=("numpy", "pytorch"), default="numpy")
     parser.add_argument(
         "--checkpoint", type=Path, help="folder of a T5, such as t5-small (default: random weights)"
     )
     parser.add_argument("--environment", type=Path, help="what create_hf_env.sh packed")
-    parser.add_argument("--instance-count", type=int, default=1, help="processes that serve the model")
-    parser.add_argument("--intra-op-num-threads", type=int, default=2, help="PyTorch's threads in each")
+    parser.add_argument(
+        "--instance-count", type=int, default=1, help="processes that serve the model"
+    )
+    parser.add_argument(
+        "--intra-op-num-threads", type=int, default=2, help="PyTorch's threads in each"
+    )
     parser.add_argument("--max-new-tokens", type=int, default=16)
     arguments = parser.parse_args()
     try:

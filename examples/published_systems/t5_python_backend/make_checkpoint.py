@@ -59,17 +59,30 @@ def _tokenizer(size: int) -> dict[str, Any]:
     letters = ["\u2581", *(chr(code) for code in (*range(0x21, 0x7F), *range(0xA1, 0x100)))]
     words = [*special, *letters, *(f"<extra_{number}>" for number in range(size))][:size]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    added = [{"id": index, "content": word, "special": True, **flags} for index, word in enumerate(special)]
+    added = [
+        {"id": index, "content": word, "special": True, **flags}
+        for index, word in enumerate(special)
+    ]
     end = [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]
     ends = {"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}}
-    space = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": False}
+    space = {
+        "type": "Metaspace",
+        "replacement": "\u2581",
+        "prepend_scheme": "never",
+        "split": False,
+    }
     vocabulary = {word: index for index, word in enumerate(words)}
     return {
         "version": "1.0",
         "added_tokens": added,
         "pre_tokenizer": space,
         "decoder": space,
-        "post_processor": {"type": "TemplateProcessing", "single": end, "pair": end, "special_tokens": ends},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": end,
+            "pair": end,
+            "special_tokens": ends,
+        },
         "model": {"type": "BPE", "unk_token": "<unk>", "vocab": vocabulary, "merges": []},
     }
 
@@ -105,7 +118,9 @@ def _tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], flo
         yield f"{stack}.final_layer_norm.weight", (model,), None
 
 
-def _feed_forward(config: dict[str, Any], name: str) -> Iterator[tuple[str, tuple[int, ...], float | None]]:
+def _feed_forward(
+    config: dict[str, Any], name: str
+) -> Iterator[tuple[str, tuple[int, ...], float | None]]:
     model, wide = config["d_model"], config["d_ff"]
     yield f"{name}.layer_norm.weight", (model,), None
     for part in ("wi",) if config["feed_forward_proj"] == "relu" else ("wi_0", "wi_1"):

@@ -21,14 +21,18 @@ _GRAPHDEF = 'platform: "tensorflow_graphdef"\n'
 def test_findings_are_those_of_the_target(tmp_path: Path) -> None:
     """The target is a name or a value; ignore comments count, and nothing is printed."""
     files = {"m/config.pbtxt": _GRAPHDEF, "m/1/model.graphdef": "x"}
-    models = write({**files, **{f"n/{name}": text for name, text in _in_n().items()}}, tmp_path / "models")
+    models = write(
+        {**files, **{f"n/{name}": text for name, text in _in_n().items()}}, tmp_path / "models"
+    )
     newest, oldest = check_repository(models), check_repository(models, "kserve")
     assert "target-backend-removed" in {each.code for each in newest.errors}
     assert "target-backend-removed" not in {each.code for each in oldest.errors}
     assert check_repository(models, Target("server", image_version="23.05")).errors == ()
     assert check_repository(models, image_version="23.05").errors == ()
     assert [each.code for each in newest.ignored] == ["instance-count"]
-    with pytest.raises(InvalidValueError, match='target: is unknown, got "kserv"; did you mean "kserve"'):
+    with pytest.raises(
+        InvalidValueError, match='target: is unknown, got "kserv"; did you mean "kserve"'
+    ):
         check_repository(models, "kserv")  # type: ignore[arg-type]
 
 

@@ -23,7 +23,12 @@ def chunk(delta: dict[str, Any], reason: str | None = None, **fields: Any) -> di
     }
 
 
-FUNCTION = {"index": 0, "id": "call-1", "type": "function", "function": {"name": "now", "arguments": ""}}
+FUNCTION = {
+    "index": 0,
+    "id": "call-1",
+    "type": "function",
+    "function": {"name": "now", "arguments": ""},
+}
 ROLE = chunk({"role": "assistant", "content": ""})
 REASONING = chunk({"reasoning": "hm "})
 WORDS = [chunk({"content": word}) for word in ("Grü", "ß\n", " dich")]
@@ -40,7 +45,9 @@ TOOL = [
     chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"zone":"UTC"}'}}]}),
     chunk({}, "tool_calls"),
 ]
-ERROR = {"error": {"message": "out of memory", "type": "InternalServerError", "param": None, "code": 500}}
+ERROR = {
+    "error": {"message": "out of memory", "type": "InternalServerError", "param": None, "code": 500}
+}
 WHOLE = {"object": "chat.completion", "choices": [{"index": 0, "message": {"content": ANSWER}}]}
 
 
@@ -64,7 +71,11 @@ def token(text: str, **last: Any) -> dict[str, Any]:
     }
 
 
-LMI = [token("a"), token(" b"), token(".", generated_text="a b.", details={"finish_reason": "length"})]
+LMI = [
+    token("a"),
+    token(" b"),
+    token(".", generated_text="a b.", details={"finish_reason": "length"}),
+]
 LMI_FAILED = [
     token("a"),
     token("", generated_text="", details={"finish_reason": "error", "generated_tokens": None}),

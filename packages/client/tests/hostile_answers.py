@@ -19,7 +19,9 @@ EVENT = b'data: {"a":1}\n\n'
 
 def answer(body: bytes, content_type: str = "application/json", status: str = "200 OK") -> bytes:
     """Return a complete HTTP response."""
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     return head.encode("latin-1") + body
 
 
@@ -51,7 +53,13 @@ def _checksum(data: bytes, given: int | None) -> bytes:
 
 
 def _header(name: str, value: str) -> bytes:
-    return bytes([len(name)]) + name.encode() + b"\x07" + len(value).to_bytes(2, "big") + value.encode()
+    return (
+        bytes([len(name)])
+        + name.encode()
+        + b"\x07"
+        + len(value).to_bytes(2, "big")
+        + value.encode()
+    )
 
 
 def event_stream(frames: bytes) -> bytes:
@@ -67,10 +75,15 @@ def output(**members: Any) -> bytes:
     return json.dumps({"model_name": "m", "outputs": [{**OUTPUT, **members}]}).encode()
 
 
-def binary(size: Any, payload: bytes, header_size: object = None, **members: Any) -> tuple[bytes, str]:
+def binary(
+    size: Any, payload: bytes, header_size: object = None, **members: Any
+) -> tuple[bytes, str]:
     """Return body and content type of an output in binary whose sizes may be wrong."""
     text = output(**{"data": None, "parameters": {"binary_data_size": size}, **members})
-    return text + payload, f"{BINARY};json-header-size={len(text) if header_size is None else header_size}"
+    return (
+        text + payload,
+        f"{BINARY};json-header-size={len(text) if header_size is None else header_size}",
+    )
 
 
 #: Status lines and headers.
@@ -94,8 +107,10 @@ HEADS: dict[str, bytes] = {
     "many headers": OK + b"a: b\r\n" * 200 + b"\r\n",
     "a long header": OK + b"a: " + b"b" * 70_000 + b"\r\n\r\n",
     "a header without a colon": OK + b"abc\r\n\r\n{}",
-    "control characters in a header": OK + b"Content-Type: \x1b]0;T\x07\x00\r\nContent-Length: 2\r\n\r\n{}",
-    "bytes beyond ASCII in a header": OK + b"Content-Type: \xff\xfe\xf0\r\nContent-Length: 2\r\n\r\n{}",
+    "control characters in a header": OK
+    + b"Content-Type: \x1b]0;T\x07\x00\r\nContent-Length: 2\r\n\r\n{}",
+    "bytes beyond ASCII in a header": OK
+    + b"Content-Type: \xff\xfe\xf0\r\nContent-Length: 2\r\n\r\n{}",
     "an end within the headers": OK + b"Content-Le",
     "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
     "two equal lengths": OK + b"Content-Length: 2, 2\r\n\r\n{}",
@@ -107,7 +122,8 @@ HEADS: dict[str, bytes] = {
     "a length with other digits": OK + "Content-Length: ²\r\n\r\n{}".encode("latin-1"),
     "a length of half a megabyte too much": OK + b"Content-Length: 500000\r\n\r\n{}",
     "a length and chunks": OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}",
-    "an unknown transfer encoding": OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "an unknown transfer encoding": OK
+    + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "a chunk of 16 EiB": CHUNKED + b"ffffffffffffffff\r\n",
     "a chunk of 16 EiB with an event": CHUNKED + b"ffffffffffffffff\r\n" + EVENT,
     "a chunk of 4,000 digits": CHUNKED + b"f" * 4000 + b"\r\n{}",
@@ -130,7 +146,10 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "deep lists": (DEEP, "application/json"),
     "deep objects": (b'{"a":' * 20_000, "application/json"),
     "a deep error": (b'{"error":' + b"[" * 900 + b"]" * 900 + b"}", "application/json"),
-    "an integer of 5,000 digits": (b'{"outputs":[{"shape":[' + b"9" * 5000 + b"]}]}", "application/json"),
+    "an integer of 5,000 digits": (
+        b'{"outputs":[{"shape":[' + b"9" * 5000 + b"]}]}",
+        "application/json",
+    ),
     "a number beyond FP64": (output(data=[0]).replace(b"[0]", b"[1e400]"), "application/json"),
     "NaN": (output(data=[float("nan")]), "application/json"),
     "Infinity in a shape": (output(shape=[float("inf")]), "application/json"),
@@ -155,7 +174,10 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "an event that is a list": (b"data: []\n\n", "text/event-stream"),
     "an event that is not JSON": (EVENT + b"data: {]\n\n", "text/event-stream"),
     "an event that is not UTF-8": (EVENT + b"data: \xff\n\n", "text/event-stream"),
-    "an event that reports an error": (EVENT + b'data: {"error":{"a":[1]}}\n\n', "text/event-stream"),
+    "an event that reports an error": (
+        EVENT + b'data: {"error":{"a":[1]}}\n\n',
+        "text/event-stream",
+    ),
     "a deep event": (b"data: " + DEEP + b"\n\n", "text/event-stream"),
     "an event that ends early": (EVENT + b'data: {"a":', "text/event-stream"),
     "a long line without an end": (b"data: " + b"x" * 70_000, "text/event-stream"),
@@ -187,7 +209,9 @@ FRAMES: dict[str, bytes] = {
     "an unknown exception": frame(b"{}", "Surprise", "exception"),
     "an exception that is not JSON": frame(b"\xff{", "ModelStreamError", "exception"),
     "a deep exception": frame(DEEP, "ModelStreamError", "exception"),
-    "an exception with numbers": frame(b'{"Message":5,"ErrorCode":[]}', "ModelStreamError", "exception"),
+    "an exception with numbers": frame(
+        b'{"Message":5,"ErrorCode":[]}', "ModelStreamError", "exception"
+    ),
     "half a message": frame(EVENT)[:20],
     "bytes that are no message": b"data: no frames at all\n\n" * 20,
 }
@@ -199,7 +223,10 @@ ERRORS: dict[str, tuple[bytes, str]] = {
     "an error of a deep value": (b'{"error":' + b"[" * 980 + b"]" * 980 + b"}", "400 E"),
     "an error that is a number": (b'{"error":1e400,"message":5,"Message":5}', "400 E"),
     "an error that is a list": (b'{"message":[],"Message":[1],"__type":[]}', "400 E"),
-    "an error with a code of another type": (b'{"code":{"a":1},"__type":5,"message":null}', "503 E"),
+    "an error with a code of another type": (
+        b'{"code":{"a":1},"__type":5,"message":null}',
+        "503 E",
+    ),
     "an error with half a surrogate": (rb'{"error":"\ud800","message":"\ud800"}', "507 E"),
     "an error of a list": (b"[1, 2]", "429 E"),
     "an error of XML": (b"<Error><Code>a</Code>" + b"<a>" * 10_000, "404 E"),
@@ -224,7 +251,9 @@ def _endless(start: bytes, piece: bytes) -> Answer:
 #: What never ends before the body does.
 ENDLESS: dict[str, Answer] = {
     "interim responses": _endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "interim responses with headers": _endless(b"", b"HTTP/1.1 100 C\r\n" + b"a: b\r\n" * 90 + b"\r\n"),
+    "interim responses with headers": _endless(
+        b"", b"HTTP/1.1 100 C\r\n" + b"a: b\r\n" * 90 + b"\r\n"
+    ),
     "headers": _endless(OK, b"a: b\r\n"),
     "a status line": _endless(b"HTTP/1.1 200 ", b"a"),
     "a header line": _endless(OK + b"a: ", b"b"),

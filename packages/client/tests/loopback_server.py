@@ -84,8 +84,12 @@ def run_server() -> Iterator[Server]:
 
 def binary_answer() -> Answer:
     """Return a binary response with one output."""
-    response = encode_response({"Y": np.array([1.5], dtype="f4")}, model_name="m", model_version="3")
-    return Answer(200, response.body, {"Content-Type": response.content_type, "x-amzn-RequestId": "r-1"})
+    response = encode_response(
+        {"Y": np.array([1.5], dtype="f4")}, model_name="m", model_version="3"
+    )
+    return Answer(
+        200, response.body, {"Content-Type": response.content_type, "x-amzn-RequestId": "r-1"}
+    )
 
 
 SESSION = boto3.Session("akid", "secret", region_name="eu-central-1")
@@ -123,7 +127,9 @@ def run_raw_server() -> Iterator[RawServer]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                thread = threading.Thread(target=_answer, args=(connection, server.answer), daemon=True)
+                thread = threading.Thread(
+                    target=_answer, args=(connection, server.answer), daemon=True
+                )
                 server.threads.append(thread)
                 thread.start()
 

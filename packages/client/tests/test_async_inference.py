@@ -35,7 +35,10 @@ class Endpoint:
     def pending(self, failure_location: str | None = FAILURE) -> PendingInference:
         """Create an inference as a receiver of SNS notifications does."""
         return PendingInference(
-            self.transport, output_location=OUTPUT, failure_location=failure_location, inference_id="i"
+            self.transport,
+            output_location=OUTPUT,
+            failure_location=failure_location,
+            inference_id="i",
         )
 
     def add_object(self, location: str, body: bytes, content_type: str = "") -> None:
@@ -91,7 +94,9 @@ def test_request_is_stored_and_started(endpoint: Endpoint) -> None:
     started = {"InferenceId": "i", "OutputLocation": OUTPUT, "FailureLocation": FAILURE}
     endpoint.runtime.add_response("invoke_endpoint_async", started, expected)
     location = "s3://bucket/in/"
-    inference = endpoint.client.infer_async(INPUTS, ["Y"], input_location=location, options=options, id="7")
+    inference = endpoint.client.infer_async(
+        INPUTS, ["Y"], input_location=location, options=options, id="7"
+    )
     assert (inference.output_location, inference.failure_location) == (OUTPUT, FAILURE)
     assert inference.inference_id == "i"
     prefix, _, name = stored["Key"].rpartition("/")
@@ -153,7 +158,9 @@ def test_waiting_ends_at_the_deadline(endpoint: Endpoint, naps: list[float]) -> 
     """Pauses have the given length, the last one is shortened, and the deadline is polled once more."""
     for _ in range(4):
         endpoint.add_error(OUTPUT)
-    with pytest.raises(InvocationError, match=r"no result after 2\.5 s, .*out/1\.out does not exist; call"):
+    with pytest.raises(
+        InvocationError, match=r"no result after 2\.5 s, .*out/1\.out does not exist; call"
+    ):
         endpoint.pending(None).result(timeout_seconds=2.5, poll_interval_seconds=1)
     assert naps == [1, 1, 0.5]
 

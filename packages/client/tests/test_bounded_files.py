@@ -99,7 +99,8 @@ def _header(text: str) -> bytes:
         _header("{'descr': '|O', 'fortran_order': False, 'shape': (0,), }"),
         _header("{'descr': '|S0', 'fortran_order': False, 'shape': (1000000000000,), }"),
         _header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -4), }") + bytes(16),
-        _header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "1," * 70 + "), }") + bytes(4),
+        _header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "1," * 70 + "), }")
+        + bytes(4),
         _header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "9" * 5000 + ",), }"),
         _header("{'descr': ['a'], 'fortran_order': False, 'shape': (0,), }"),
         _header("(" * 5000),

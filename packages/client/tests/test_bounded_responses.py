@@ -87,7 +87,9 @@ def test_first_event_of_an_endless_answer_is_yielded(server: RawServer, kind: st
     """The events before an excess or a broken message are received; then comes the error."""
     event = EVENT if kind == "HTTP" else frame(EVENT)
     server.answer = lambda: [OK + b"\r\n" + event, bytes(2**17)]
-    events = TritonClient(transport(kind, server.url, maximum_response_bytes=2**16)).infer_stream({"a": 1})
+    events = TritonClient(transport(kind, server.url, maximum_response_bytes=2**16)).infer_stream(
+        {"a": 1}
+    )
     assert next(events) == {"a": 1}
     with pytest.raises(InvocationError):
         list(events)
@@ -95,7 +97,9 @@ def test_first_event_of_an_endless_answer_is_yielded(server: RawServer, kind: st
 
 @pytest.mark.parametrize("kind", TRANSPORTS)
 @pytest.mark.parametrize("is_chunked", [True, False])
-def test_body_may_have_the_maximum_and_no_more(server: RawServer, kind: str, is_chunked: bool) -> None:
+def test_body_may_have_the_maximum_and_no_more(
+    server: RawServer, kind: str, is_chunked: bool
+) -> None:
     """A body and a stream of the maximum length are read, and one more byte is an error."""
     receiver = transport(kind, server.url, maximum_response_bytes=40)
 
@@ -120,7 +124,10 @@ def test_body_may_have_the_maximum_and_no_more(server: RawServer, kind: str, is_
 def test_maximum_of_a_sagemaker_stream(server: RawServer) -> None:
     """The bytes of a stream count with their framing, and the stream may have the maximum."""
     frames = frame(b"x") * 10
-    for maximum, error in ((len(frames), None), (len(frames) - 1, f"at most {len(frames) - 1} bytes")):
+    for maximum, error in (
+        (len(frames), None),
+        (len(frames) - 1, f"at most {len(frames) - 1} bytes"),
+    ):
         server.answer = lambda: [event_stream(frames)]
         stream = transport("SageMaker", server.url, maximum_response_bytes=maximum).stream(REQUEST)
         if error is None:
@@ -137,14 +144,20 @@ def test_stream_that_ends_within_a_message(
     """botocore ignores a message that is not complete; the client raises an error, wherever it is cut."""
     whole = frame(b": comment\n\n")
     body = whole + whole[:cut]
-    server.answer = lambda: [CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"]
+    server.answer = lambda: [
+        CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    ]
     stream = sagemaker.stream(REQUEST)
     assert next(stream) == b": comment\n\n"
-    with pytest.raises(InvocationError, match="demo: the stream ended within a message; send the request"):
+    with pytest.raises(
+        InvocationError, match="demo: the stream ended within a message; send the request"
+    ):
         list(stream)
 
 
-def test_stream_that_ends_before_its_length(server: RawServer, sagemaker: SageMakerTransport) -> None:
+def test_stream_that_ends_before_its_length(
+    server: RawServer, sagemaker: SageMakerTransport
+) -> None:
     """A stream that is shorter than its Content-Length is an error, also where botocore accepts it."""
     server.answer = lambda: [OK + b"Content-Length: 1000\r\n\r\n" + frame(EVENT)]
     with pytest.raises(InvocationError, match=f"ended {1000 - len(frame(EVENT))} bytes early"):
@@ -165,7 +178,9 @@ def test_a_response_has_a_longest_duration(
         yield b"Content-Length: 2\r\n\r\n{}"
 
     server.answer = drip
-    with pytest.raises(InvocationError, match="may take at most 0 s from its first byte; send a smaller"):
+    with pytest.raises(
+        InvocationError, match="may take at most 0 s from its first byte; send a smaller"
+    ):
         transport(kind, server.url).invoke(REQUEST)
 
 
@@ -173,7 +188,11 @@ def test_a_response_has_a_longest_duration(
 def test_request_after_a_hostile_answer_succeeds(server: RawServer, kind: str) -> None:
     """A broken connection is not used again."""
     receiver = transport(kind, server.url)
-    for body in (CHUNKED + b"-1\r\n", OK + b"Content-Length: 9\r\n\r\nx", b"HTTP/1.1 500 E\r\n\r\n\xff"):
+    for body in (
+        CHUNKED + b"-1\r\n",
+        OK + b"Content-Length: 9\r\n\r\nx",
+        b"HTTP/1.1 500 E\r\n\r\n\xff",
+    ):
         server.answer = lambda body=body: [body]  # type: ignore[misc]  # mypy cannot infer its type
         with pytest.raises(InvocationError):
             receiver.invoke(REQUEST)
@@ -219,13 +238,19 @@ def test_connections_of_botocore_are_found(sagemaker: SageMakerTransport) -> Non
 
 def test_large_index_is_an_error() -> None:
     """An index of more than 64 MiB is not parsed."""
-    with pytest.raises(InvalidValueError, match=f"index.json: may have at most {64 * 2**20} bytes; check"):
+    with pytest.raises(
+        InvalidValueError, match=f"index.json: may have at most {64 * 2**20} bytes; check"
+    ):
         ModelIndex.from_json(bytes(MAXIMUM_INDEX_BYTES + 1))
 
 
 def test_bounds_are_those_of_the_documentation() -> None:
     """SECURITY.md states these numbers."""
-    assert (MAXIMUM_RESPONSE_BYTES, MAXIMUM_HEAD_BYTES, MAXIMUM_ERROR_BYTES) == (2**30, 2**20, 2**20)
+    assert (MAXIMUM_RESPONSE_BYTES, MAXIMUM_HEAD_BYTES, MAXIMUM_ERROR_BYTES) == (
+        2**30,
+        2**20,
+        2**20,
+    )
     assert (MAXIMUM_SECONDS, MAXIMUM_JSON_BYTES, MAXIMUM_INDEX_BYTES) == (3600, 2**26, 2**26)
 
 
@@ -249,6 +274,10 @@ with run_raw_server() as server:
 def test_memory_stays_below_the_bound() -> None:
     """Answers without an end need at most twice the memory of the maximum: read, and joined."""
     run = subprocess.run(
-        [sys.executable, "-c", MEMORY], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        [sys.executable, "-c", MEMORY],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert int(run.stdout) < 2 * 2**23 // 1024

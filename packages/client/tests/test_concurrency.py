@@ -68,7 +68,9 @@ def test_one_at_a_time() -> None:
 @pytest.mark.parametrize("max_concurrency", [0, -1])
 def test_limit_below_one_is_rejected_at_once(max_concurrency: int) -> None:
     """The error is raised by the call itself, not by the first result."""
-    with pytest.raises(InvalidValueError, match=f"must be at least 1, got {max_concurrency}; use 1"):
+    with pytest.raises(
+        InvalidValueError, match=f"must be at least 1, got {max_concurrency}; use 1"
+    ):
         map_concurrently(str, [], max_concurrency=max_concurrency)
 
 

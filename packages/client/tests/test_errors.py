@@ -33,7 +33,12 @@ from constructs_triton_core.errors import (
         ("", 405, InvocationError, "use TritonClient.for_endpoint"),
         ("", 413, InvocationError, "send fewer rows in a request, or use an asynchronous endpoint"),
         ("", 500, InvocationError, "see the endpoint's log"),
-        ("ConnectTimeoutError", None, InvocationError, "check the address, and that it can be reached"),
+        (
+            "ConnectTimeoutError",
+            None,
+            InvocationError,
+            "check the address, and that it can be reached",
+        ),
         ("EndpointConnectionError", None, InvocationError, "that a server listens there"),
         ("NewConnectionError", None, InvocationError, "that a server listens there"),
         ("InvalidRegionError", None, InvocationError, "set region_name to a Region"),
@@ -42,10 +47,17 @@ from constructs_triton_core.errors import (
         ("NoCredentialsError", None, InvocationError, "log in to AWS"),
         ("NoRegionError", None, InvocationError, "set region_name, or the environment variable"),
         ("ProfileNotFound", None, InvocationError, "set AWS_PROFILE"),
-        ("ReadTimeoutError", None, InvocationError, "raise read_timeout_seconds, or use infer_async"),
+        (
+            "ReadTimeoutError",
+            None,
+            InvocationError,
+            "raise read_timeout_seconds, or use infer_async",
+        ),
     ],
 )
-def test_class_and_hint(code: str, status: int | None, error: type[InvocationError], hint: str) -> None:
+def test_class_and_hint(
+    code: str, status: int | None, error: type[InvocationError], hint: str
+) -> None:
     """Code and status decide the class of the error and its hint."""
     built = build_invocation_error("demo", "it failed", code=code, status=status, request_id="r")
     assert type(built) is error
@@ -55,7 +67,9 @@ def test_class_and_hint(code: str, status: int | None, error: type[InvocationErr
 
 
 def _rejected(said: str, code: str = "ValidationError") -> str:
-    return str(build_invocation_error("demo", "it failed", code=code, status=400, model_message=said))
+    return str(
+        build_invocation_error("demo", "it failed", code=code, status=400, model_message=said)
+    )
 
 
 def test_ended_process_of_a_python_model_names_the_command_that_tells_causes_apart() -> None:
@@ -86,20 +100,44 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
     [
         ("unexpected inference input 'k' for model 'm'", "; use the names in the model's config"),
         ("Unable to parse 'inputs': attempt to access", "; the endpoint runs with inference_type"),
-        (f"{SHAPE} got [1,5]", '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1'),
-        (f"{SHAPE} got [4]. {NOTE}", "add the batch axis with array[None]; max_batch_size can stay as it is"),
-        (f"{SHAPE} got [5]. {NOTE}", "; reshape it to 2 dimensions; max_batch_size can stay as it is"),
+        (
+            f"{SHAPE} got [1,5]",
+            '; input "X": shape must fit [-1, 4], got [1, 5]; reshape it so that axis 1',
+        ),
+        (
+            f"{SHAPE} got [4]. {NOTE}",
+            "add the batch axis with array[None]; max_batch_size can stay as it is",
+        ),
+        (
+            f"{SHAPE} got [5]. {NOTE}",
+            "; reshape it to 2 dimensions; max_batch_size can stay as it is",
+        ),
         (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
-        ("expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].", "."),
+        (
+            "expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].",
+            ".",
+        ),
         (WRONG_TYPE, "; convert the array with astype"),
-        (WRONG_TYPE.replace("FP32", "BF16"), "; convert the array with astype(ml_dtypes.bfloat16), of `pip"),
-        (WRONG_TYPE.replace("FP32", "BYTES"), "; for a file such as an image, pass its bytes: np.arr"),
+        (
+            WRONG_TYPE.replace("FP32", "BF16"),
+            "; convert the array with astype(ml_dtypes.bfloat16), of `pip",
+        ),
+        (
+            WRONG_TYPE.replace("FP32", "BYTES"),
+            "; for a file such as an image, pass its bytes: np.arr",
+        ),
         (
             "input byte size mismatch for input 'raw_input' for model 'm'. Expected 16, got 32",
             "; pass one row to infer_raw; for a batch, use infer",
         ),
-        ("input 'T' has no shape but model requires batch dimension for 'm'", "; pass an array with the"),
-        ("inference request batch-size must be <= 32 for 'm'", "; send fewer rows in a request, or raise"),
+        (
+            "input 'T' has no shape but model requires batch dimension for 'm'",
+            "; pass an array with the",
+        ),
+        (
+            "inference request batch-size must be <= 32 for 'm'",
+            "; send fewer rows in a request, or raise",
+        ),
         (
             "Endpoint m is asynchronous; call invoke_endpoint_async",
             "; with this client, call infer_async with",
@@ -110,7 +148,9 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         ),
     ],
 )
-def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: str, end: str) -> None:
+def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(
+    said: str, end: str
+) -> None:
     """What Triton's message leaves out is added: names, inference type, and how to change a shape."""
     text = _rejected(said, "")
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
@@ -129,14 +169,20 @@ def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(said: st
 )
 def test_a_call_that_aws_refuses_is_about_the_caller(said: str, fix: str) -> None:
     """The endpoint has not seen the request, so its log does not have the cause."""
-    error = build_invocation_error("demo", "it failed", code="Denied", status=403, model_message=said)
+    error = build_invocation_error(
+        "demo", "it failed", code="Denied", status=403, model_message=said
+    )
     assert str(error).partition(said)[2].startswith(f"; {fix}")
 
 
 def test_asynchronous_failure_has_the_hint_of_the_same_message() -> None:
     """The message of the model is within SageMaker's."""
-    said = f'Received client error (400) from primary with message "{{"error":"{SHAPE} got [1,5]"}}".'
-    error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
+    said = (
+        f'Received client error (400) from primary with message "{{"error":"{SHAPE} got [1,5]"}}".'
+    )
+    error = build_invocation_error(
+        "demo", "it failed", code="AsyncInferenceFailure", model_message=said
+    )
     assert str(error).endswith("got [1, 5]; reshape it so that axis 1 has size 4")
 
 
@@ -144,19 +190,27 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
     """SageMaker reads the request before the container, so the endpoint's log says nothing about it."""
     said = 'AccessDenied: role R is not authorized to perform: s3:GetObject on resource: "arn:aws:s3:::b/k"'
     hint = "; for an asynchronous request, set input_location to the input_prefix of the endpoint's Async"
-    error = build_invocation_error("demo", "it failed", code="AsyncInferenceFailure", model_message=said)
+    error = build_invocation_error(
+        "demo", "it failed", code="AsyncInferenceFailure", model_message=said
+    )
     assert hint in str(error)
 
 
 @pytest.mark.parametrize(
     ("said", "fix"),
     [
-        ("HTTP end point doesn't support models with decoupled transaction policy", "set inference_type to"),
+        (
+            "HTTP end point doesn't support models with decoupled transaction policy",
+            "set inference_type to",
+        ),
         (
             "parameter 'inputs' has invalid type. It should be either",
             'for event in client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`',
         ),
-        ("JSON buffer: The document root must not be followed by other values. at 9", "infer_stream"),
+        (
+            "JSON buffer: The document root must not be followed by other values. at 9",
+            "infer_stream",
+        ),
     ],
 )
 def test_a_request_of_the_other_inference_type_is_explained(said: str, fix: str) -> None:

@@ -35,7 +35,9 @@ def test_an_output_has_one_type_whatever_its_size() -> None:
 def test_output_of_a_stream_is_read_from_its_events() -> None:
     """A stream has no outputs, and its error shows the loop that reads them."""
     stream = GenerateStream(GenerateEvent(fields) for fields in EVENTS)
-    with pytest.raises(TypeError, match=r"write `for event in stream: print\(event\['text_output'\]\)`"):
+    with pytest.raises(
+        TypeError, match=r"write `for event in stream: print\(event\['text_output'\]\)`"
+    ):
         stream["text_output"]
     assert [event["text_output"] for event in stream] == [["a", "b"], "c"]
 
@@ -43,7 +45,10 @@ def test_output_of_a_stream_is_read_from_its_events() -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda event: event.text(), 'output "text_output": is not in the event; use one of .*deep'),
+        (
+            lambda event: event.text(),
+            'output "text_output": is not in the event; use one of .*deep',
+        ),
         (lambda event: event.text("n"), r'output "n": must be strings, got \[1, 10{30}\]; read it'),
         (
             lambda event: event.array("n", "i8"),

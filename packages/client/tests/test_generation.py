@@ -24,7 +24,11 @@ from chat_streams import (
 
 from constructs_triton_client import InMemoryTransport, TritonClient
 from constructs_triton_client.generation import encode_generation, read_generation
-from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
+from constructs_triton_core.errors import (
+    InvocationError,
+    RequestEncodingError,
+    ResponseDecodingError,
+)
 
 
 def test_fields_become_flat_json() -> None:
@@ -33,7 +37,14 @@ def test_fields_become_flat_json() -> None:
     request = encode_generation({**arrays, "d": "x", "e": [1], "f": True})
     assert request.header_size is None
     assert request.body.isascii()
-    assert json.loads(request.body) == {"a": [1, 2], "b": 0.5, "c": "grün", "d": "x", "e": [1], "f": True}
+    assert json.loads(request.body) == {
+        "a": [1, 2],
+        "b": 0.5,
+        "c": "grün",
+        "d": "x",
+        "e": [1],
+        "f": True,
+    }
     assert encode_generation({"a": 1, "b": [2]}).body == b'{"a":1,"b":[2]}'
 
 
@@ -42,7 +53,10 @@ def test_fields_become_flat_json() -> None:
     [
         (float("nan"), "not JSON compliant"),
         (b"\xff", "invalid start byte"),
-        (object, r"got type <class 'object'>; pass a dict of strings, finite numbers, lists or arrays"),
+        (
+            object,
+            r"got type <class 'object'>; pass a dict of strings, finite numbers, lists or arrays",
+        ),
         (lambda: "x" * 100, "got function <function <lambda> at"),
     ],
 )
@@ -55,7 +69,9 @@ def test_field_without_json_form_is_rejected(value: Any, message: str) -> None:
 
 
 MODEL_ERROR = b'data: {"a":1}\n\ndata: {"error":"no tokens"}\n\n'
-ONE_RESPONSE = b'{"error":"generate expects model to produce exactly 1 response, use generate stream"}'
+ONE_RESPONSE = (
+    b'{"error":"generate expects model to produce exactly 1 response, use generate stream"}'
+)
 NO_TENSORS = b'{"error":"Unable to parse \'inputs\': attempt to access non-existing object member"}'
 
 
@@ -63,7 +79,11 @@ NO_TENSORS = b'{"error":"Unable to parse \'inputs\': attempt to access non-exist
     ("stream", "error", "message"),
     [
         (MODEL_ERROR, InvocationError, "event 1: the model failed, got no"),
-        (ONE_RESPONSE, InvocationError, "event 0: .*; set inference_type to generate_stream on the endpoint"),
+        (
+            ONE_RESPONSE,
+            InvocationError,
+            "event 0: .*; set inference_type to generate_stream on the endpoint",
+        ),
         (
             NO_TENSORS,
             InvocationError,
@@ -74,9 +94,17 @@ NO_TENSORS = b'{"error":"Unable to parse \'inputs\': attempt to access non-exist
             ResponseDecodingError,
             r"event 0: must .* object, got '\[1\]'; set inference_type",
         ),
-        (b"<html>\n", ResponseDecodingError, r"a line must begin with data:, got b'<html>'; check that the"),
+        (
+            b"<html>\n",
+            ResponseDecodingError,
+            r"a line must begin with data:, got b'<html>'; check that the",
+        ),
         (b"data: {\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
-        (b"data: " + b"[" * 100_000 + b"\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
+        (
+            b"data: " + b"[" * 100_000 + b"\n\n",
+            ResponseDecodingError,
+            "event 0: must be a JSON object",
+        ),
     ],
 )
 def test_malformed_events_are_errors(stream: bytes, error: type[Exception], message: str) -> None:
@@ -153,10 +181,15 @@ def test_client_streams_a_chat() -> None:
         (lines([ROLE, {"code": 424, "error": "broke"}]), "event 1: the model failed, got broke"),
         (lines(LMI_FAILED), "event 1: the model failed, got error"),
         (
-            events([ROLE, {**STOP, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}]),
+            events(
+                [ROLE, {**STOP, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}]
+            ),
             "event 1: the model",
         ),
-        (json.dumps(WHOLE).encode(), 'event 0: is a whole response; add "stream": true to the request'),
+        (
+            json.dumps(WHOLE).encode(),
+            'event 0: is a whole response; add "stream": true to the request',
+        ),
         (b'{"generated_text":"a b."}\n', "event 0: is a whole response"),
         (
             events([ROLE, *WORDS], is_done=False),

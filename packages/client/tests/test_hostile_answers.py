@@ -55,7 +55,9 @@ def all_calls(url: str, maximum: int) -> Calls:
         remote.client("s3")
     plain = HttpTransport(url, read_timeout_seconds=10, maximum_response_bytes=maximum)
     http, boto = TritonClient(plain), TritonClient(remote)
-    pending = PendingInference(remote, output_location="s3://b/1.out", failure_location="s3://b/2.out")
+    pending = PendingInference(
+        remote, output_location="s3://b/1.out", failure_location="s3://b/2.out"
+    )
     return {
         "infer over HTTP": lambda: http.infer(INPUTS),
         "infer_stream over HTTP": lambda: list(http.infer_stream({"a": 1})),
@@ -92,7 +94,9 @@ def low_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_connections, "MAXIMUM_ERROR_BYTES", 2**16)
 
 
-def errors(server: RawServer, calls: Calls, given: Answer) -> dict[str, ConstructsTritonError | None]:
+def errors(
+    server: RawServer, calls: Calls, given: Answer
+) -> dict[str, ConstructsTritonError | None]:
     """Return the error of each call; any other exception fails the test."""
     found: dict[str, ConstructsTritonError | None] = {}
     server.answer = given
@@ -121,16 +125,22 @@ def test_status_lines_headers_and_lengths(server: RawServer, calls: Calls, name:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_bodies(server: RawServer, calls: Calls, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies(
+    server: RawServer, calls: Calls, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A body that is not a response or an event raises an error, also as the payload of a message."""
     monkeypatch.setattr("constructs_triton_client.server_sent_events.MAXIMUM_EVENT_BYTES", 2**16)
     body, content_type = BODIES[name]
     found = errors(server, calls, lambda: [answer(body, content_type)])
     assert all(found[name] for name in (*INFER, "poll of infer_async"))
     assert type(found["infer over HTTP"]) is type(found["infer over SageMaker"])
-    framed = event_stream(b"".join(frame(body[at : at + 2**20]) for at in range(0, len(body), 2**20)))
+    framed = event_stream(
+        b"".join(frame(body[at : at + 2**20]) for at in range(0, len(body), 2**20))
+    )
     over_plain = found["infer_stream over HTTP"]
-    assert type(errors(server, calls, lambda: [framed])["infer_stream over SageMaker"]) is type(over_plain)
+    assert type(errors(server, calls, lambda: [framed])["infer_stream over SageMaker"]) is type(
+        over_plain
+    )
 
 
 @pytest.mark.parametrize("name", FRAMES)

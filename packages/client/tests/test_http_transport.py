@@ -51,7 +51,11 @@ def test_reply_has_body_content_type_and_headers(server: Server) -> None:
     """The reply is the response as received, and the request is sent unchanged."""
     server.answers = [Answer(200, b"reply", {"Content-Type": "text/x", "X-Extra": "1"})]
     reply = HttpTransport(server.url).invoke(REQUEST)
-    assert (reply.body, reply.content_type, reply.metadata["Headers"]["X-Extra"]) == (b"reply", "text/x", "1")
+    assert (reply.body, reply.content_type, reply.metadata["Headers"]["X-Extra"]) == (
+        b"reply",
+        "text/x",
+        "1",
+    )
     (exchange,) = server.exchanges
     assert (exchange.body, exchange.headers["Content-Type"]) == (b"body", "text/plain")
     server.answers = [Answer(200, b"reply")]
@@ -78,19 +82,25 @@ def test_options_become_headers(server: Server, option: str, header: str) -> Non
 
 def test_options_that_reach_no_container_are_rejected() -> None:
     """A container never receives EnableExplanations, so using it is an error."""
-    with pytest.raises(InvalidValueError, match="EnableExplanations: is not sent over plain HTTP; remove"):
+    with pytest.raises(
+        InvalidValueError, match="EnableExplanations: is not sent over plain HTTP; remove"
+    ):
         TritonClient(HttpTransport("http://127.0.0.1:9")).infer(INPUTS, EnableExplanations="x")
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", ""])
 def test_url_without_scheme_is_rejected(url: str) -> None:
     """The error shows how to write the address."""
-    with pytest.raises(InvalidValueError, match=r"^url: must start with http://.* write it as http://host"):
+    with pytest.raises(
+        InvalidValueError, match=r"^url: must start with http://.* write it as http://host"
+    ):
         HttpTransport(url)
     assert HttpTransport("https://host").url == "https://host"
 
 
-@pytest.mark.parametrize("path", ["/invocations", "/endpoints/demo/invocations/", "/endpoints/demo"])
+@pytest.mark.parametrize(
+    "path", ["/invocations", "/endpoints/demo/invocations/", "/endpoints/demo"]
+)
 def test_url_with_the_path_of_a_call_is_rejected(path: str) -> None:
     """Transports add the path, so the error shows the address without it."""
     address, fix = "http://127.0.0.1:8080", "must not have the path of a call, got .*; write it as"
@@ -99,9 +109,13 @@ def test_url_with_the_path_of_a_call_is_rejected(path: str) -> None:
     if path == "/endpoints/demo":  # a path of `local up` that answers as a container does
         assert HttpTransport(f"{address}{path}").url == f"{address}{path}"
     else:
-        with pytest.raises(InvalidValueError, match=f"^url: {fix} {address}{path[: path.rfind('/inv')]}$"):
+        with pytest.raises(
+            InvalidValueError, match=f"^url: {fix} {address}{path[: path.rfind('/inv')]}$"
+        ):
             HttpTransport(f"{address}{path}")
-    assert HttpTransport("https://host/endpoints/e/openai/v1/chat/completions").url.endswith("completions")
+    assert HttpTransport("https://host/endpoints/e/openai/v1/chat/completions").url.endswith(
+        "completions"
+    )
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
@@ -125,7 +139,9 @@ def test_failure_has_status_and_message(
         list(transport.stream(REQUEST)) if is_stream else transport.invoke(REQUEST)
     assert type(caught.value) is error
     assert (caught.value.status, caught.value.model_message) == (status, "no space left")
-    assert f"endpoint {server.url}: {what}, got status {status}: no space left; " in str(caught.value)
+    assert f"endpoint {server.url}: {what}, got status {status}: no space left; " in str(
+        caught.value
+    )
     assert len(server.exchanges) == 1
 
 
@@ -140,11 +156,15 @@ def test_announced_length_is_checked_before_reading(server: Server) -> None:
     """A Content-Length of 10 GB raises an error before the body is read."""
     headers = {"Content-Type": "application/json", "Connection": "close"}
     server.answers = [Answer(200, b"x", headers, 10 * 10**9)]
-    with pytest.raises(InvocationError, match=f"at most {1024**3} bytes, got 10000000000; raise maximum_re"):
+    with pytest.raises(
+        InvocationError, match=f"at most {1024**3} bytes, got 10000000000; raise maximum_re"
+    ):
         TritonClient(HttpTransport(server.url)).infer(INPUTS)
 
 
-def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_that_is_too_long_is_closed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A response that is not read to its end is closed, so that its connection is not left open."""
     transport = HttpTransport(server.url, maximum_response_bytes=4)
     pool: Any = transport._connect()
@@ -206,7 +226,9 @@ def test_timeouts_are_those_of_sagemaker() -> None:
 
 def test_closed_port_is_an_invocation_error() -> None:
     """A port without a server raises an error that says what to check."""
-    with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there") as caught:
+    with pytest.raises(
+        InvocationError, match=r"the request failed.*that a server listens there"
+    ) as caught:
         TritonClient(HttpTransport("http://127.0.0.1:9")).infer(INPUTS)
     assert "refused" in (caught.value.model_message or "")
 
@@ -214,5 +236,7 @@ def test_closed_port_is_an_invocation_error() -> None:
 def test_missing_urllib3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without urllib3 the error is the command that installs it."""
     monkeypatch.setitem(sys.modules, "urllib3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton-client\[http\]'"):
+    with pytest.raises(
+        MissingDependencyError, match=r"pip install 'constructs-triton-client\[http\]'"
+    ):
         HttpTransport("http://127.0.0.1:9").invoke(REQUEST)

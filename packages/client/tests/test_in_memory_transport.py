@@ -49,7 +49,9 @@ def test_unknown_output_is_rejected() -> None:
 def test_raw_requests_are_rejected_and_recorded() -> None:
     """A raw request has no names, so the function cannot be called; the call is recorded."""
     transport = InMemoryTransport(double)
-    with pytest.raises(InvocationError, match="a raw request has no input names; use infer") as caught:
+    with pytest.raises(
+        InvocationError, match="a raw request has no input names; use infer"
+    ) as caught:
         TritonClient(transport).infer_raw(b"jpeg")
     assert caught.value.status == 400
     assert transport.calls[0].request.raw == b"jpeg"

@@ -50,13 +50,25 @@ def ones(*shape: int) -> Any:
         ({"image": ones(1, 3, 1)}, '''input "image": .*; the model's inputs are "W" and "X"'''),
         ({}, 'input "X": is required by the model, got nothing; add it'),
         ({"W": ones(1, 3, 1)}, 'input "X": is required by the model, got "W"; add it'),
-        ({"X": np.ones((1, 3, 1))}, r"must be TYPE_FP32, got TYPE_FP64 \(dtype float64\); .*astype\('<f4'"),
-        ({"X": ones(3, 1)}, r"must fit \[-1, 3, -1\], got \[3, 1\]; add the batch axis .*array\[None\]"),
-        ({"X": ones(1, 4, 1)}, r"must fit .*, got \[1, 4, 1\]; reshape it so that axis 1 has size 3"),
+        (
+            {"X": np.ones((1, 3, 1))},
+            r"must be TYPE_FP32, got TYPE_FP64 \(dtype float64\); .*astype\('<f4'",
+        ),
+        (
+            {"X": ones(3, 1)},
+            r"must fit \[-1, 3, -1\], got \[3, 1\]; add the batch axis .*array\[None\]",
+        ),
+        (
+            {"X": ones(1, 4, 1)},
+            r"must fit .*, got \[1, 4, 1\]; reshape it so that axis 1 has size 3",
+        ),
         ({"X": ones(3)}, r"shape must fit \[-1, 3, -1\], got \[3\]; reshape it to 3 dimensions"),
         ({"X": ones(5, 3, 1)}, 'input "X": a batch must have 1 to 4 elements, got 5; split it'),
         ({"X": ones(0, 3, 1)}, "1 to 4 elements, got 0; send at least one"),
-        ({"X": ones(2, 3, 1), "W": ones(1, 3, 1)}, "inputs: all must have the same batch size, got "),
+        (
+            {"X": ones(2, 3, 1), "W": ones(1, 3, 1)},
+            "inputs: all must have the same batch size, got ",
+        ),
     ],
 )
 def test_inputs_that_triton_would_reject_are_not_sent(inputs: dict[str, Any], message: str) -> None:
@@ -69,7 +81,9 @@ def test_inputs_that_triton_would_reject_are_not_sent(inputs: dict[str, Any], me
 
 def test_path_of_a_configuration_is_no_configuration() -> None:
     """The error, before any request, names the call that reads the file."""
-    with pytest.raises(InvalidValueError, match=r'configuration, got str; write ModelConfig.read\("config'):
+    with pytest.raises(
+        InvalidValueError, match=r'configuration, got str; write ModelConfig.read\("config'
+    ):
         TritonClient(InMemoryTransport(dict), model_config="config.pbtxt")  # type: ignore[arg-type]
 
 
@@ -91,14 +105,30 @@ UNKNOWN_TYPE = PlainConfig([PlainInput(data_type="TYPE_FP4")])
     ("config", "inputs", "message"),
     [
         (BATCH_OF_ONE, {"X": ones(1, 3, 1)}, None),
-        (BATCH_OF_ONE, {"X": ones(3, 1)}, r"shape must fit \[-1, 3, -1\], got \[3, 1\]; add the batch"),
+        (
+            BATCH_OF_ONE,
+            {"X": ones(3, 1)},
+            r"shape must fit \[-1, 3, -1\], got \[3, 1\]; add the batch",
+        ),
         (BATCH_OF_ONE, {"X": ones(2, 3, 1)}, "1 to 1 elements, got 2"),
         (NO_BATCH, {"X": ones(3, 9), "W": ones(0)}, None),
-        (NO_BATCH, {"X": ones(1, 3, 1), "W": ones(1)}, r"must fit \[3, -1\], got \[1, 3, 1\]; reshape it"),
-        (NO_BATCH, {"X": ones(3), "W": ones(1)}, r"shape must fit \[3, -1\], got \[3\]; reshape it"),
+        (
+            NO_BATCH,
+            {"X": ones(1, 3, 1), "W": ones(1)},
+            r"must fit \[3, -1\], got \[1, 3, 1\]; reshape it",
+        ),
+        (
+            NO_BATCH,
+            {"X": ones(3), "W": ones(1)},
+            r"shape must fit \[3, -1\], got \[3\]; reshape it",
+        ),
         (RAGGED, {"X": ones(2, 9, 9)}, None),
         (RAGGED, {"X": ones(2, 9)}, r"shape must fit \[-1, -1, -1\], got \[2, 9\]"),
-        (UNKNOWN_TYPE, {"X": ones(1, 3, 1)}, r"must be TYPE_FP4, got TYPE_FP32 .*astype\('TYPE_FP4'\)"),
+        (
+            UNKNOWN_TYPE,
+            {"X": ones(1, 3, 1)},
+            r"must be TYPE_FP4, got TYPE_FP32 .*astype\('TYPE_FP4'\)",
+        ),
     ],
 )
 def test_configuration_decides_batch_axis_and_sizes(
@@ -141,9 +171,13 @@ def test_hint_for_numbers_in_place_of_strings_leads_to_success(shape: tuple[int,
     client = TritonClient(
         InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_STRING", (1,))])
     )
-    with pytest.raises(RequestEncodingError, match="send strings or bytes, for example numpy") as refused:
+    with pytest.raises(
+        RequestEncodingError, match="send strings or bytes, for example numpy"
+    ) as refused:
         client.infer({"X": ones(*shape)})
-    example = eval(str(refused.value).rpartition("for example ")[2].partition("; ")[0], {"numpy": np})
+    example = eval(
+        str(refused.value).rpartition("for example ")[2].partition("; ")[0], {"numpy": np}
+    )
     assert client.infer({"X": example})["X"].shape == shape
 
 
@@ -154,7 +188,11 @@ def test_pixels_in_place_of_strings_are_led_to_the_file(tmp_path: Path) -> None:
     client = TritonClient(
         InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_STRING", (1,))])
     )
-    names = {"np": np, "path": path, "open": lambda path, _: BytesIO(path.read_bytes())}  # needs no close
+    names = {
+        "np": np,
+        "path": path,
+        "open": lambda path, _: BytesIO(path.read_bytes()),
+    }  # needs no close
     for wrong in (np.zeros((28, 28), np.uint8), path, BytesIO(b"png")):
         with pytest.raises(RequestEncodingError, match="for a file such as an image") as refused:
             client.infer({"X": wrong})  # type: ignore[dict-item]

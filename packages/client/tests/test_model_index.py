@@ -103,9 +103,12 @@ def test_s3_uris_are_split(uri: str, expected: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["", "bucket/key", "http://b/k", "s3://", "s3://b", "s3://b/", "s3://b//", "s3:///k", "s3://["]
+    "uri",
+    ["", "bucket/key", "http://b/k", "s3://", "s3://b", "s3://b/", "s3://b//", "s3:///k", "s3://["],
 )
 def test_malformed_s3_uris_are_rejected(uri: str) -> None:
     """A URI needs the scheme s3, a bucket and a key."""
-    with pytest.raises(InvalidValueError, match=r"^S3 URI: must be s3://bucket/key, got .*; add the bucket"):
+    with pytest.raises(
+        InvalidValueError, match=r"^S3 URI: must be s3://bucket/key, got .*; add the bucket"
+    ):
         split_s3_uri(uri)

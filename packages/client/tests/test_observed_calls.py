@@ -42,7 +42,9 @@ def calls() -> list[ObservedCall]:
     return []
 
 
-def for_endpoint(server: Server, calls: list[ObservedCall], target_model: str | None = None) -> TritonClient:
+def for_endpoint(
+    server: Server, calls: list[ObservedCall], target_model: str | None = None
+) -> TritonClient:
     """A client whose boto3 sends a request at most twice."""
     return TritonClient.for_endpoint(
         "digits",
@@ -57,9 +59,7 @@ def for_endpoint(server: Server, calls: list[ObservedCall], target_model: str | 
 @pytest.mark.parametrize("observe", [[], "calls", {}])
 def test_observer_that_cannot_be_called_is_rejected(observe: Any) -> None:
     """The client is not created, so no call is sent whose result would be lost."""
-    message = (
-        rf"observe: must be a function of .*, got {type(observe).__name__}; .*write observe=calls.append"
-    )
+    message = rf"observe: must be a function of .*, got {type(observe).__name__}; .*write observe=calls.append"
     with pytest.raises(InvalidValueError, match=message):
         TritonClient.for_endpoint("digits", observe=observe)
 
@@ -69,7 +69,12 @@ def test_call_that_succeeds_after_a_retry(server: Server, calls: list[ObservedCa
     server.answers = [NOT_READY, binary_answer()]
     result = for_endpoint(server, calls).infer(INPUTS)
     [call] = calls
-    assert (call.endpoint_name, call.model_name, call.retries, call.error) == ("digits", "", 1, None)
+    assert (call.endpoint_name, call.model_name, call.retries, call.error) == (
+        "digits",
+        "",
+        1,
+        None,
+    )
     assert call.latency_seconds >= (result.latency_seconds or 0) > 0
 
 
@@ -91,7 +96,9 @@ def test_attempts_of_wake_timeout_are_retries(
 
     def waking(refusals: int) -> TritonClient:
         transport = Sleeping(refusals)
-        return TritonClient(transport, inference_component="chat", wake_timeout=60, observe=calls.append)
+        return TritonClient(
+            transport, inference_component="chat", wake_timeout=60, observe=calls.append
+        )
 
     waking(3).infer(INPUTS)
     list(waking(2).infer_stream({"a": 1}))
@@ -100,7 +107,9 @@ def test_attempts_of_wake_timeout_are_retries(
 
 def test_stream_has_the_time_of_its_first_event(calls: list[ObservedCall]) -> None:
     """A stream is reported once, at its end, with the earlier time of its first event."""
-    stream = TritonClient(InMemoryTransport(dict, parts=STREAM), observe=calls.append).infer_stream({})
+    stream = TritonClient(InMemoryTransport(dict, parts=STREAM), observe=calls.append).infer_stream(
+        {}
+    )
     next(stream)
     time.sleep(0.02)
     assert calls == []
@@ -113,7 +122,9 @@ def test_stream_has_the_time_of_its_first_event(calls: list[ObservedCall]) -> No
 
 def test_stream_that_is_closed_is_no_error(calls: list[ObservedCall]) -> None:
     """The caller may stop reading a stream, which is then reported without an error."""
-    stream = TritonClient(InMemoryTransport(dict, parts=STREAM), observe=calls.append).infer_stream({})
+    stream = TritonClient(InMemoryTransport(dict, parts=STREAM), observe=calls.append).infer_stream(
+        {}
+    )
     next(stream)
     stream.close()
     assert [call.error for call in calls] == [None]
@@ -177,5 +188,7 @@ def test_line_of_a_call(
     assert before - 1 <= aws["Timestamp"] <= time.time() * 1000
     assert rule["Namespace"] == "Shop"
     assert rule["Dimensions"] == [list(dimensions)]
-    assert {metric["Name"]: (line[metric["Name"]], metric["Unit"]) for metric in rule["Metrics"]} == values
+    assert {
+        metric["Name"]: (line[metric["Name"]], metric["Unit"]) for metric in rule["Metrics"]
+    } == values
     assert line == dimensions | {name: value for name, (value, _) in values.items()}

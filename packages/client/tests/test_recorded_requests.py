@@ -52,7 +52,9 @@ def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
             assert found.tolist() == array.tolist() or name == "special"
     np.testing.assert_array_equal(request.inputs["special"].array, ARRAYS["special"])
     assert sorted(file.name for file in (tmp_path / "requests_arrays").iterdir()) == [
-        f"all.{name}{suffix}.npy" for name in ("half", "large", "special") for suffix in (".expected", "")
+        f"all.{name}{suffix}.npy"
+        for name in ("half", "large", "special")
+        for suffix in (".expected", "")
     ]
     assert request.outputs["small"].relative_tolerance == 1e-4
     assert request.outputs["large"].absolute_tolerance == 0

@@ -66,7 +66,9 @@ def for_sagemaker(url: str, **options: Any) -> TritonClient:
 def test_request_has_the_body_and_options(server: Server) -> None:
     """InvokeEndpoint receives the body, content type and options, and its response is decoded."""
     server.answers = [binary_answer()]
-    result = for_sagemaker(server.url, target_model="a.tar.gz").infer(INPUTS, ["Y"], InferenceId="i-1")
+    result = for_sagemaker(server.url, target_model="a.tar.gz").infer(
+        INPUTS, ["Y"], InferenceId="i-1"
+    )
     assert result["Y"].tolist() == [1.5]
     assert result.metadata["RequestId"] == "r-1"
     assert result.metadata["RetryAttempts"] == 0
@@ -97,16 +99,26 @@ def test_requests_beyond_loopback_are_signed() -> None:
     """With an address of another machine the client signs requests and keeps the given Region."""
     transport = SageMakerTransport("demo", session=SESSION, endpoint_url="http://10.0.0.1:8080")
     client = transport.client("sagemaker-runtime")
-    assert (client.meta.endpoint_url, client.meta.region_name) == ("http://10.0.0.1:8080", "eu-central-1")
+    assert (client.meta.endpoint_url, client.meta.region_name) == (
+        "http://10.0.0.1:8080",
+        "eu-central-1",
+    )
     assert client.meta.config.signature_version == "v4"
 
 
 @pytest.mark.parametrize(
     ("session_region", "region_name", "expected"),
-    [(None, None, "us-east-1"), ("eu-west-1", None, "eu-west-1"), ("eu-west-1", "eu-north-1", "eu-north-1")],
+    [
+        (None, None, "us-east-1"),
+        ("eu-west-1", None, "eu-west-1"),
+        ("eu-west-1", "eu-north-1", "eu-north-1"),
+    ],
 )
 def test_region_on_loopback(
-    monkeypatch: pytest.MonkeyPatch, session_region: str | None, region_name: str | None, expected: str
+    monkeypatch: pytest.MonkeyPatch,
+    session_region: str | None,
+    region_name: str | None,
+    expected: str,
 ) -> None:
     """The Region is region_name, else the session's, else one that a local server ignores."""
     monkeypatch.delenv("AWS_DEFAULT_REGION")
@@ -160,7 +172,9 @@ def test_missing_region_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_profile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """An AWS_PROFILE that does not exist is an error of this package that names the variable."""
     monkeypatch.setenv("AWS_PROFILE", "absent")
-    with pytest.raises(InvocationError, match=r"ProfileNotFound.*\(absent\).*set AWS_PROFILE to a profile"):
+    with pytest.raises(
+        InvocationError, match=r"ProfileNotFound.*\(absent\).*set AWS_PROFILE to a profile"
+    ):
         TritonClient.for_endpoint("demo").infer(INPUTS)
 
 
@@ -179,14 +193,36 @@ def test_model_that_is_not_ready_is_retried(server: Server) -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "status", "said"),
     [
-        (failure("ModelNotReadyException", 429), ModelNotReadyError, 429, "request was rejected: no"),
-        (failure("ThrottlingException", 400), EndpointThrottledError, 400, "request was rejected: no"),
-        (model_failure(507, OUT_OF_MEMORY), ModelOutOfMemoryError, 507, "model failed: out of memory"),
-        (model_failure(400, "wrong shape"), InvocationError, 400, "request was rejected: wrong shape"),
+        (
+            failure("ModelNotReadyException", 429),
+            ModelNotReadyError,
+            429,
+            "request was rejected: no",
+        ),
+        (
+            failure("ThrottlingException", 400),
+            EndpointThrottledError,
+            400,
+            "request was rejected: no",
+        ),
+        (
+            model_failure(507, OUT_OF_MEMORY),
+            ModelOutOfMemoryError,
+            507,
+            "model failed: out of memory",
+        ),
+        (
+            model_failure(400, "wrong shape"),
+            InvocationError,
+            400,
+            "request was rejected: wrong shape",
+        ),
         (model_failure(500, "segfault"), InvocationError, 500, "model failed: segfault"),
     ],
 )
-def test_errors_have_their_class(server: Server, answer: Answer, error: type, status: int, said: str) -> None:
+def test_errors_have_their_class(
+    server: Server, answer: Answer, error: type, status: int, said: str
+) -> None:
     """Not ready, throttled, out of memory and wrong requests differ in class, status and message."""
     server.answers = [answer]
     what, message = said.split(": ")
@@ -196,13 +232,16 @@ def test_errors_have_their_class(server: Server, answer: Answer, error: type, st
     assert type(caught.value) is error
     assert (caught.value.status, caught.value.request_id) == (status, "r-9")
     assert caught.value.model_message == message
-    assert str(caught.value).startswith(f"endpoint demo: the {what}, got status {status}: {message}")
+    assert str(caught.value).startswith(
+        f"endpoint demo: the {what}, got status {status}: {message}"
+    )
 
 
 def test_unknown_option_is_rejected_before_sending(server: Server) -> None:
     """An option that is not a parameter of InvokeEndpoint is an error of this package."""
     with pytest.raises(
-        InvalidValueError, match=r"^endpoint demo: an option is unknown .*Colour.*use the parameters of boto3"
+        InvalidValueError,
+        match=r"^endpoint demo: an option is unknown .*Colour.*use the parameters of boto3",
     ):
         for_sagemaker(server.url).infer(INPUTS, Colour="red")
     assert server.exchanges == []
@@ -211,7 +250,9 @@ def test_unknown_option_is_rejected_before_sending(server: Server) -> None:
 def test_closed_port_is_an_invocation_error() -> None:
     """A port without a server raises an error that says what to check."""
     client = for_sagemaker("http://127.0.0.1:9", config=default_config(max_attempts=1))
-    with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there") as caught:
+    with pytest.raises(
+        InvocationError, match=r"the request failed.*that a server listens there"
+    ) as caught:
         client.infer(INPUTS)
     assert caught.value.status is None
 
@@ -224,7 +265,9 @@ def test_stream_is_read_whatever_its_cuts(server: Server) -> None:
     client = for_sagemaker(server.url)
     for cut in range(1, len(EVENTS)):
         frames = frame(EVENTS[:cut]) + frame(EVENTS[cut:])
-        server.answers = [Answer(200, frames, {"Content-Type": "application/vnd.amazon.eventstream"})]
+        server.answers = [
+            Answer(200, frames, {"Content-Type": "application/vnd.amazon.eventstream"})
+        ]
         answers = list(client.infer_stream({"text_input": "hello", "stream": True}))
         assert [answer["text_output"] for answer in answers] == ["grüß", " dich"]
     assert json.loads(server.exchanges[0].body) == {"text_input": "hello", "stream": True}
@@ -245,7 +288,9 @@ def test_stream_that_ends_with_an_error(server: Server) -> None:
 def test_session_must_be_one_of_boto3() -> None:
     """A client of boto3 in its place would fail at the first call."""
     session: Any = boto3.Session().client("sagemaker-runtime", region_name="eu-west-1")
-    with pytest.raises(InvalidValueError, match=r"session: must be a boto3.Session, got SageMakerRuntime; "):
+    with pytest.raises(
+        InvalidValueError, match=r"session: must be a boto3.Session, got SageMakerRuntime; "
+    ):
         TritonClient.for_endpoint("demo", session=session)
 
 
@@ -278,7 +323,10 @@ def test_threads_share_one_client_of_boto3(monkeypatch: pytest.MonkeyPatch) -> N
             {"read_timeout_seconds": "25"},
             'read_timeout_seconds: must be a number, got "25"; write it without',
         ),
-        ({"read_timeout_seconds": 0}, "read_timeout_seconds: must be at least 0.001 seconds, got 0"),
+        (
+            {"read_timeout_seconds": 0},
+            "read_timeout_seconds: must be at least 0.001 seconds, got 0",
+        ),
     ],
 )
 def test_numbers_of_the_configuration_are_checked(options: dict[str, Any], message: str) -> None:
@@ -299,7 +347,9 @@ def test_default_configuration() -> None:
 def test_missing_boto3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without boto3 the error is the command that installs it."""
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton-client\[aws\]'"):
+    with pytest.raises(
+        MissingDependencyError, match=r"pip install 'constructs-triton-client\[aws\]'"
+    ):
         SageMakerTransport("demo").invoke(Invocation(b"", "text/plain"))
 
 
@@ -332,12 +382,24 @@ def test_bearer_token_is_a_signed_request() -> None:
     assert (prefix, address) == ("sagemaker-api-key", "sagemaker.amazonaws.com/")
     assert [*fields] == ["Action", *(f"X-Amz-{name}" for name in SIGNED), "Version"]
     assert fields["Action"] == "CallWithBearerToken"
-    assert fields["X-Amz-Credential"].split("/")[::2] == ["AKIDEXAMPLE", "eu-west-1", "aws4_request"]
+    assert fields["X-Amz-Credential"].split("/")[::2] == [
+        "AKIDEXAMPLE",
+        "eu-west-1",
+        "aws4_request",
+    ]
     assert (fields["X-Amz-Expires"], fields["X-Amz-Security-Token"]) == ("3600", "token/+=")
     assert "secret-key" not in str(fields)
 
 
-SIGNED = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Security-Token", "Signature")
+SIGNED = (
+    "Algorithm",
+    "Credential",
+    "Date",
+    "Expires",
+    "SignedHeaders",
+    "Security-Token",
+    "Signature",
+)
 
 
 @pytest.mark.parametrize("seconds", [0, 43_201])

@@ -43,7 +43,9 @@ def test_large_event_in_small_parts_is_read_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize("line", [b"data: 12345\n", b"data:\n"])
-def test_size_of_an_event_of_many_lines_is_bounded(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+def test_size_of_an_event_of_many_lines_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
     """The bound is for the event, not for one of its lines."""
     monkeypatch.setattr(server_sent_events, "MAXIMUM_EVENT_BYTES", 1000)
     with pytest.raises(ResponseDecodingError, match="an event may have at most 1000 bytes"):
@@ -65,7 +67,9 @@ def test_event_is_yielded_as_soon_as_it_is_complete() -> None:
     assert (next(events), len(arrived)) == ("2", 2)
 
 
-@pytest.mark.parametrize("stream", [b"", b"\n\n\n", b": comment\n\n", b"event: x\n\n", b"data\n\n", b"\r"])
+@pytest.mark.parametrize(
+    "stream", [b"", b"\n\n\n", b": comment\n\n", b"event: x\n\n", b"data\n\n", b"\r"]
+)
 def test_stream_without_data_has_no_events(stream: bytes) -> None:
     """Comments, other fields and empty lines are not events."""
     assert list(iterate_events([stream])) == []
@@ -74,7 +78,10 @@ def test_stream_without_data_has_no_events(stream: bytes) -> None:
 @pytest.mark.parametrize(
     ("stream", "message"),
     [
-        (b'data: {"a":1}', r"the last event is incomplete, got b'{\"a\":1}'; the stream was cut off"),
+        (
+            b'data: {"a":1}',
+            r"the last event is incomplete, got b'{\"a\":1}'; the stream was cut off",
+        ),
         (b"data: 1\n\ndata: 2\n", "the last event is incomplete, got b'2'"),
         (b"data: 1\r", "the last event is incomplete, got b'1'"),
         (b"data: a\xff\n\n", "must be valid UTF-8, got 0xff at its byte 1"),
@@ -104,7 +111,9 @@ def test_events_have_a_maximum_size(
     """An event of more than the maximum is an error, in one line or several, before its end arrives."""
     monkeypatch.setattr(server_sent_events, "MAXIMUM_EVENT_BYTES", 8)
     if events is None:
-        with pytest.raises(ResponseDecodingError, match="at most 8 bytes, got 9 or more; check that the"):
+        with pytest.raises(
+            ResponseDecodingError, match="at most 8 bytes, got 9 or more; check that the"
+        ):
             list(iterate_events(parts))
     else:
         assert list(iterate_events(parts)) == events
@@ -113,10 +122,14 @@ def test_events_have_a_maximum_size(
 @pytest.mark.parametrize("part", [b"", b": c\n\n", b"event: x\n\n", b"\n"])
 def test_an_event_must_come(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
     """Comments and empty parts without an end stop at a bound, which each event lifts again."""
-    monkeypatch.setattr(server_sent_events, "MAXIMUM_BYTES_BETWEEN_EVENTS", 10 * 256 + 10 * len(part) + 270)
+    monkeypatch.setattr(
+        server_sent_events, "MAXIMUM_BYTES_BETWEEN_EVENTS", 10 * 256 + 10 * len(part) + 270
+    )
     quiet = [part] * 10 + [b"data: 1\n\n"]
     assert list(iterate_events(quiet * 5)) == ["1"] * 5
-    with pytest.raises(ResponseDecodingError, match="too many comments and empty parts without an event; ch"):
+    with pytest.raises(
+        ResponseDecodingError, match="too many comments and empty parts without an event; ch"
+    ):
         list(iterate_events(quiet + [part] * 12))
 
 

@@ -27,7 +27,10 @@ def test_names_are_enumerated() -> None:
 HOSTILE: dict[str, tuple[str, Iterable[str]]] = {
     "long name": ("ab" * 5_000_000, ["ba" * 5_000_000]),
     "long candidate": ("ab", ["ab" * 5_000_000]),
-    "many candidates": ("x" * 50 + "y" * 50, (f"{'y' * 20}{'x' * 20}{index}" for index in range(10**9))),
+    "many candidates": (
+        "x" * 50 + "y" * 50,
+        (f"{'y' * 20}{'x' * 20}{index}" for index in range(10**9)),
+    ),
     "names of special characters": ("\0\ud800\n" * 33, ["\ud800\0" * 50, "", "\u0130"]),
 }
 

@@ -81,11 +81,15 @@ def test_own_transport() -> None:
     assert transport.sent[0].options == {"SessionId": "s", "TargetModel": "m"}
     events = TritonClient(transport).infer_stream({"text": "x"}, InferenceId="i")
     assert list(events) == [{"a": 1}]
-    assert transport.sent[1] == Invocation(b'{"text":"x"}', "application/json", {"InferenceId": "i"})
+    assert transport.sent[1] == Invocation(
+        b'{"text":"x"}', "application/json", {"InferenceId": "i"}
+    )
 
 
 @pytest.mark.parametrize("is_http", [False, True])
-def test_latency_is_that_of_the_request_alone(monkeypatch: pytest.MonkeyPatch, is_http: bool) -> None:
+def test_latency_is_that_of_the_request_alone(
+    monkeypatch: pytest.MonkeyPatch, is_http: bool
+) -> None:
     """Creating boto3's client or urllib3's pool, before the first request, is no part of its latency."""
     clock = [0.0]
 
@@ -162,7 +166,11 @@ def test_name_in_place_of_a_transport_is_rejected() -> None:
         ),
         ("infer_many", {"timeout": 5}, r"for a time limit, pass config="),
         ("infer_raw", {"timeout": 5}, r"for a time limit, pass config="),
-        ("infer", {"model_name": "m"}, "remove it, or for a multi-model endpoint, pass target_model to"),
+        (
+            "infer",
+            {"model_name": "m"},
+            "remove it, or for a multi-model endpoint, pass target_model to",
+        ),
         (
             "infer",
             {"zzz": 1},
@@ -170,14 +178,20 @@ def test_name_in_place_of_a_transport_is_rejected() -> None:
         ),
         ("infer_raw", {"zzz": 1}, "it takes data$"),
         ("infer_stream", {"zzz": 1}, "it takes fields$"),
-        ("infer_many", {"zzz": 1}, "it takes requests, outputs, max_concurrency, binary, binary_output"),
+        (
+            "infer_many",
+            {"zzz": 1},
+            "it takes requests, outputs, max_concurrency, binary, binary_output",
+        ),
         ("infer", {"max_concurency": 1}, "it takes inputs, outputs"),
     ],
 )
 def test_unknown_options_are_rejected(method: str, options: dict[str, Any], message: str) -> None:
     """The error lists the arguments of the method in their order, or leads to what does it."""
     transport = FixedTransport()
-    start = rf"^TritonClient.{method}\(\) got an unexpected keyword argument '{next(iter(options))}'; "
+    start = (
+        rf"^TritonClient.{method}\(\) got an unexpected keyword argument '{next(iter(options))}'; "
+    )
     with pytest.raises(TypeError, match=f"{start}.*{message}"):
         getattr(TritonClient(transport), method)(one(1), **options)
     assert not transport.sent
@@ -197,7 +211,9 @@ def test_infer_raw_sends_only_the_bytes() -> None:
 def test_target_model_is_looked_up_in_the_index() -> None:
     """A model name becomes its archive; the name of a call replaces that of the client."""
     transport = InMemoryTransport(double)
-    index = ModelIndex.from_json('{"version": 1, "target_models": {"a": "a-1f.tar.gz", "b": "b-2e.tar.gz"}}')
+    index = ModelIndex.from_json(
+        '{"version": 1, "target_models": {"a": "a-1f.tar.gz", "b": "b-2e.tar.gz"}}'
+    )
     client = TritonClient(transport, target_model="a", index=index)
     client.infer(one(1))
     client.infer(one(1), TargetModel="b")
@@ -213,7 +229,9 @@ def test_invalid_target_model_is_rejected(target_model: Any) -> None:
     """A number and an empty string are not names of models, with an index or without."""
     transport = InMemoryTransport(double)
     for index in (None, ModelIndex({"a": "a-1f.tar.gz"})):
-        with pytest.raises(InvalidValueError, match="target_model: must be the name of a model or archive"):
+        with pytest.raises(
+            InvalidValueError, match="target_model: must be the name of a model or archive"
+        ):
             TritonClient(transport, index=index).infer(one(1), TargetModel=target_model)
     assert transport.calls == []
 
@@ -228,9 +246,14 @@ def test_infer_many_keeps_order_and_stops_at_the_first_error() -> None:
 
     transport = InMemoryTransport(model)
     client = TritonClient(transport)
-    results = client.infer_many(map(one, range(1000)), ["X"], max_concurrency=2, id="7", InferenceId="i")
+    results = client.infer_many(
+        map(one, range(1000)), ["X"], max_concurrency=2, id="7", InferenceId="i"
+    )
     first = next(results)
-    assert ({name: array.tolist() for name, array in first.items()}, first.id) == ({"X": [0.0]}, "7")
+    assert ({name: array.tolist() for name, array in first.items()}, first.id) == (
+        {"X": [0.0]},
+        "7",
+    )
     with pytest.raises(InvocationError, match="fell over"):
         list(results)
     assert len(transport.calls) < 10
@@ -258,7 +281,9 @@ def test_multi_model_endpoints_cannot_stream(options: dict[str, str]) -> None:
     """Streaming has no TargetModel, so a target model is rejected before anything is sent."""
     client = TritonClient(InMemoryTransport(double), target_model=None if options else "a.tar.gz")
     name = "b" if options else "a"
-    with pytest.raises(InvalidValueError, match=f'endpoints cannot stream, got "{name}.tar.gz"; use infer'):
+    with pytest.raises(
+        InvalidValueError, match=f'endpoints cannot stream, got "{name}.tar.gz"; use infer'
+    ):
         client.infer_stream({}, **options)
 
 
@@ -278,7 +303,9 @@ def test_arguments_of_for_endpoint() -> None:
     assert (default.target_model, default.index, default.model_config) == (None, None, None)
     default = TritonClient(InMemoryTransport(double))
     assert (default.target_model, default.index, default.model_config) == (None, None, None)
-    with pytest.raises(InvalidValueError, match=r"S3 URI: must be s3://bucket/key, got 'index.json'"):
+    with pytest.raises(
+        InvalidValueError, match=r"S3 URI: must be s3://bucket/key, got 'index.json'"
+    ):
         TritonClient.for_endpoint("demo", index="index.json")
     with pytest.raises(InvocationError, match=r"InvalidRegionError.*set region_name"):
         TritonClient.for_endpoint("demo", region_name="no region").infer(one(1))
@@ -295,7 +322,19 @@ def test_inputs_are_not_checked_without_a_configuration() -> None:
 
 def test_importing_the_client_loads_nothing_heavy() -> None:
     """Node, gRPC, gevent, boto3 and urllib3 are not imported before the first call."""
-    heavy = ["jsii", "aws_cdk", "grpc", "gevent", "boto3", "botocore", "urllib3", "google.protobuf", "rich"]
+    heavy = [
+        "jsii",
+        "aws_cdk",
+        "grpc",
+        "gevent",
+        "boto3",
+        "botocore",
+        "urllib3",
+        "google.protobuf",
+        "rich",
+    ]
     code = "import sys, json, constructs_triton_client; print(json.dumps(list(sys.modules)))"
-    loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+    loaded = json.loads(
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
+    )
     assert not set(heavy) & set(loaded)

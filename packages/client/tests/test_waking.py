@@ -24,7 +24,11 @@ INPUTS = {"X": np.ones((1, 2), dtype=np.float32)}
 
 def refusal(message: str) -> InvocationError:
     return build_invocation_error(
-        "shared", "the request was rejected", code="ValidationError", status=400, model_message=message
+        "shared",
+        "the request was rejected",
+        code="ValidationError",
+        status=400,
+        model_message=message,
     )
 
 
@@ -107,7 +111,10 @@ def test_client_does_not_wait_by_default(clock: list[float]) -> None:
 @pytest.mark.parametrize(
     ("message", "hint"),
     [
-        ("Inference Component Name header is required for endpoints to which you", "set inference_component"),
+        (
+            "Inference Component Name header is required for endpoints to which you",
+            "set inference_component",
+        ),
         (
             "Inference Component Name header is not allowed for endpoints to which",
             "remove inference_component",

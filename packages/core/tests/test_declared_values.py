@@ -29,7 +29,9 @@ class _Rate(TypedDict):
 
 class _Options(_Rate, total=False):
     name: Annotated[str | None, Value("Name of it.", default="x", limit=TextLimit(3))]
-    share: Required[Annotated[float, Value("Share.", limit=RangeLimit(1, 100, "percent"), example="60")]]
+    share: Required[
+        Annotated[float, Value("Share.", limit=RangeLimit(1, 100, "percent"), example="60")]
+    ]
     pairs: Annotated[Mapping[str, int] | None, Value("pairs", limit=RangeLimit(1, 2, "pairs"))]
     image: Annotated[str | None, Value("Its image.", default=DERIVED, default_text="the newest")]
     folder: Annotated[Sequence[str], Value("folders", default=list, default_text="none")]
@@ -52,7 +54,16 @@ def _measure(place: str, **options: Unpack[_Options]) -> Any:
 def test_signature_and_docstring_show_each_value() -> None:
     """Required values come first and have no default; the text is a sentence with the default."""
     parameters = inspect.signature(_measure).parameters
-    assert [*parameters] == ["place", "rate", "share", "name", "pairs", "image", "folder", "compares"]
+    assert [*parameters] == [
+        "place",
+        "rate",
+        "share",
+        "name",
+        "pairs",
+        "image",
+        "folder",
+        "compares",
+    ]
     assert parameters["rate"].default is inspect.Parameter.empty
     assert parameters["name"].default == "x"
     assert (inspect.getdoc(_measure) or "").splitlines()[3:] == [
@@ -85,7 +96,9 @@ def test_value_outside_its_limit_is_an_error(given: dict[str, Any], message: str
 
 def test_unknown_name_is_an_error_like_those_of_python() -> None:
     """The error suggests the name that was probably meant."""
-    with pytest.raises(TypeError, match=r"^measure\(\) got an unexpected keyword argument 'nam'; .*name"):
+    with pytest.raises(
+        TypeError, match=r"^measure\(\) got an unexpected keyword argument 'nam'; .*name"
+    ):
         complete("measure()", {**GIVEN, "nam": "y"}, _Options)
 
 
@@ -117,5 +130,7 @@ class _Fields:
 
 def test_fields_of_a_dataclass_are_values_too() -> None:
     """A field that is annotated has the default of the field, and is required without one."""
-    found = {name: (each.default, each.is_required) for name, each in declared_values(_Fields).items()}
+    found = {
+        name: (each.default, each.is_required) for name, each in declared_values(_Fields).items()
+    }
     assert found == {"rate": (None, True), "seed": (3, False), "names": (None, False)}

@@ -22,7 +22,8 @@ def test_bad_variant_name_is_refused() -> None:
 def test_overlong_endpoint_name_is_refused() -> None:
     """A name of 100 characters raises an error with its length."""
     with pytest.raises(
-        InvalidValueError, match=r"^endpoint_name: must have 1 to 63 .*\(100 char.*shorten it to 63$"
+        InvalidValueError,
+        match=r"^endpoint_name: must have 1 to 63 .*\(100 char.*shorten it to 63$",
     ):
         check_name("endpoint_name", "e" * 100, limits.ENDPOINT_NAME)
 

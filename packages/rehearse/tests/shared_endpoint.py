@@ -16,7 +16,11 @@ from constructs_triton_core.cloud_assembly.template import Template
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 ROLE = {"Fn::GetAtt": ["Role", "Arn"]}
-READS = (("s3:GetObject", "arn:aws:s3:::models/*"), ("s3:ListBucket", "arn:aws:s3:::models"), ("ecr:*", "*"))
+READS = (
+    ("s3:GetObject", "arn:aws:s3:::models/*"),
+    ("s3:ListBucket", "arn:aws:s3:::models"),
+    ("ecr:*", "*"),
+)
 
 
 def trust(service: str) -> dict[str, Any]:
@@ -47,7 +51,9 @@ def model(archive: str = "one.tar.gz", bucket: str = "models") -> dict[str, Any]
     return {"Type": "AWS::SageMaker::Model", "Properties": properties, "DependsOn": ["Policy"]}
 
 
-def component(model: str, *, copies: int = 1, accelerators: int = 1, memory: int = 8192) -> dict[str, Any]:
+def component(
+    model: str, *, copies: int = 1, accelerators: int = 1, memory: int = 8192
+) -> dict[str, Any]:
     properties = {
         "EndpointName": {"Fn::GetAtt": ["Endpoint", "EndpointName"]},
         "VariantName": "AllTraffic",
@@ -69,7 +75,11 @@ def shared(maximum: int = 1, **more: Any) -> Resources:
         "VariantName": "AllTraffic",
         "InstanceType": "ml.g5.12xlarge",
         "InitialInstanceCount": 1,
-        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": maximum},
+        "ManagedInstanceScaling": {
+            "Status": "ENABLED",
+            "MinInstanceCount": 0,
+            "MaxInstanceCount": maximum,
+        },
     }
     config = {"ExecutionRoleArn": ROLE, "ProductionVariants": [variant]}
     name = {"Fn::GetAtt": ["Config", "EndpointConfigName"]}
@@ -77,8 +87,15 @@ def shared(maximum: int = 1, **more: Any) -> Resources:
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
         "Policy": policy(*READS),
         "Model": model(),
-        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": config, "DependsOn": ["Policy"]},
-        "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {"EndpointConfigName": name}},
+        "Config": {
+            "Type": "AWS::SageMaker::EndpointConfig",
+            "Properties": config,
+            "DependsOn": ["Policy"],
+        },
+        "Endpoint": {
+            "Type": "AWS::SageMaker::Endpoint",
+            "Properties": {"EndpointConfigName": name},
+        },
         "One": component("Model"),
         **more,
     }
@@ -143,7 +160,10 @@ def served(
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
         "Policy": policy(*(reads or READS)),
         "Model": model(archive, bucket),
-        "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
+        "Config": {
+            "Type": "AWS::SageMaker::EndpointConfig",
+            "Properties": {"ProductionVariants": [variant]},
+        },
         "Endpoint": {"Type": "AWS::SageMaker::Endpoint", "Properties": {**config, **kept}},
     }
 
@@ -201,7 +221,9 @@ def name_of(stack: Stack, logical_id: str = "One") -> str:
 
 
 def described(aws: SimulatedAccount, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = aws.client("sagemaker").describe_inference_component(InferenceComponentName=name)
+    found: dict[str, Any] = aws.client("sagemaker").describe_inference_component(
+        InferenceComponentName=name
+    )
     return found
 
 

@@ -48,7 +48,9 @@ def _scaling(name: str, highest: int) -> Resources:
 _ARCHIVES: Mapping[str, bytes] = {name: name.encode() for name in ("one.tar.gz", "two.tar.gz")}
 
 
-def write_assembly(folder: Path, resources: Resources, archives: Mapping[str, bytes] = _ARCHIVES) -> Path:
+def write_assembly(
+    folder: Path, resources: Resources, archives: Mapping[str, bytes] = _ARCHIVES
+) -> Path:
     """Write a cloud assembly with the stack ``S``, by default with the archives one.tar.gz and two.tar.gz."""
     folder.mkdir(parents=True)
     files = {}

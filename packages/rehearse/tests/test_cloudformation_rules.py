@@ -26,7 +26,12 @@ TARGET = {
 STATEMENT = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::acme-models/*"}
 DOCUMENT = {"Version": "2012-10-17", "Statement": [STATEMENT]}
 ROLE = "arn:aws:iam::123456789012:role/any"
-ALARM = {"ComparisonOperator": "GreaterThanThreshold", "EvaluationPeriods": 1, "Threshold": 1, "Period": 60}
+ALARM = {
+    "ComparisonOperator": "GreaterThanThreshold",
+    "EvaluationPeriods": 1,
+    "Threshold": 1,
+    "Period": 60,
+}
 FIXED = {"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "404"}}
 NAMED: dict[str, dict[str, Any]] = {
     "AWS::S3::Bucket": {"BucketName": "acme-models"},
@@ -78,7 +83,11 @@ NAMED: dict[str, dict[str, Any]] = {
     "AWS::ApplicationAutoScaling::ScalableTarget": TARGET,
     "AWS::ApiGateway::Resource": {"PathPart": "{id}", "ParentId": "a", "RestApiId": "b"},
     "AWS::ApiGatewayV2::Route": {"RouteKey": "GET /orders", "ApiId": "a"},
-    "AWS::ElasticLoadBalancingV2::Listener": {"Port": 80, "LoadBalancerArn": "a", "DefaultActions": [FIXED]},
+    "AWS::ElasticLoadBalancingV2::Listener": {
+        "Port": 80,
+        "LoadBalancerArn": "a",
+        "DefaultActions": [FIXED],
+    },
     "AWS::ElasticLoadBalancingV2::ListenerRule": {
         "Priority": 1,
         "ListenerArn": "a",
@@ -110,7 +119,9 @@ def _deploy(account: SimulatedAccount, name: str, body: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("type", NAMED)
-def test_a_name_that_moves_to_another_logical_id_collides(plain: SimulatedAccount, type: str) -> None:
+def test_a_name_that_moves_to_another_logical_id_collides(
+    plain: SimulatedAccount, type: str
+) -> None:
     """The new resource is refused while the old one exists, and not after the deletion of the stack."""
     name = f"Moved{type.replace(':', '')}"
     bucket = {"Bucket": _one("AWS::S3::Bucket")} if type == "AWS::S3::BucketPolicy" else {}
@@ -133,9 +144,15 @@ def test_a_name_that_moves_to_another_logical_id_collides(plain: SimulatedAccoun
 
 def test_each_simulated_type_with_a_name_is_in_the_list() -> None:
     """The list above has all types with a provider whose template can give the name, SageMaker's apart."""
-    others = {"AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet"}
+    others = {
+        "AWS::ApplicationAutoScaling::ScalingPolicy",
+        "AWS::EC2::SecurityGroup",
+        "AWS::EC2::Subnet",
+    }
     named = {
-        kind for kind in Provider.by_type if kind.startswith("AWS::") and resource_schema(kind).identifying[0]
+        kind
+        for kind in Provider.by_type
+        if kind.startswith("AWS::") and resource_schema(kind).identifying[0]
     }
     missing = {each for each in named - NAMED.keys() - others if "SageMaker" not in each}
     assert missing == set()
@@ -153,7 +170,11 @@ def test_a_harmless_replacement_does_not_collide(plain: SimulatedAccount) -> Non
         stack = deploy(plain, {"A": _one("AWS::SNS::Topic", TopicName=name)}, "Renamed")
         assert stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), stack.reason
     wrong = _one("AWS::SNS::Topic", TopicName="one", DisplayName={"Ref": "AWS::NoValue"})
-    failing = {"B": _one("AWS::SQS::Queue"), "C": _one("AWS::SNS::Topic", TopicName="three"), "A": wrong}
+    failing = {
+        "B": _one("AWS::SQS::Queue"),
+        "C": _one("AWS::SNS::Topic", TopicName="three"),
+        "A": wrong,
+    }
     failing["C"]["Properties"]["Unknown"] = "property"
     for _ in range(2):
         deploy(plain, failing, "Renamed")
@@ -186,7 +207,10 @@ def test_the_type_of_a_logical_id_does_not_change(plain: SimulatedAccount) -> No
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ({"Resources": {f"R{n}": {"Type": "AWS::SNS::Topic"} for n in range(501)}}, "resources, 501"),
+        (
+            {"Resources": {f"R{n}": {"Type": "AWS::SNS::Topic"} for n in range(501)}},
+            "resources, 501",
+        ),
         ({"Outputs": {f"O{n}": {"Value": "a"} for n in range(201)}}, "outputs, 201"),
         ({"Parameters": {f"P{n}": {"Type": "String"} for n in range(201)}}, "parameters, 201"),
         ({"Mappings": {f"M{n}": {} for n in range(201)}}, "mappings, 201"),
@@ -210,7 +234,9 @@ def test_a_stack_has_a_name_that_cloudformation_accepts(plain: SimulatedAccount,
 
 
 def _exporting(*values: str, name: str = "Shared") -> dict[str, Any]:
-    outputs = {f"O{n}": {"Value": value, "Export": {"Name": name}} for n, value in enumerate(values)}
+    outputs = {
+        f"O{n}": {"Value": value, "Export": {"Name": name}} for n, value in enumerate(values)
+    }
     return {"Resources": {"A": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
 
 
@@ -226,7 +252,10 @@ def test_an_export_has_one_owner_and_a_value(plain: SimulatedAccount) -> None:
     twice = _deploy(plain, "Third", _exporting("a", "b", name="Twice"))
     assert "already exported by stack Third" in twice.reason
     empty = _deploy(plain, "Fourth", _exporting(" ", name="Empty"))
-    assert empty.reason == "Cannot export output O0. Exported values must not be empty or whitespace-only."
+    assert (
+        empty.reason
+        == "Cannot export output O0. Exported values must not be empty or whitespace-only."
+    )
 
 
 def test_application_auto_scaling_has_created_its_role(plain: SimulatedAccount) -> None:

@@ -22,7 +22,11 @@ FOREIGN = [
 ]
 SCOPE = "t/20260101/us-east-1/cloudformation/aws4_request"
 CLOUDFORMATION = {"Authorization": f"AWS4-HMAC-SHA256 Credential={SCOPE}"}
-OWN = [{}, {"Host": "localhost:80"}, {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}]
+OWN = [
+    {},
+    {"Host": "localhost:80"},
+    {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,9 @@ def ask(url: str, method: str, headers: dict[str, str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
-def test_requests_of_foreign_pages_are_refused(aws: SimulatedAccount, headers: dict[str, str]) -> None:
+def test_requests_of_foreign_pages_are_refused(
+    aws: SimulatedAccount, headers: dict[str, str]
+) -> None:
     """The answer is 403 and names the header; a stack or a response of a function is not looked at."""
     for url, method in ((aws.endpoint_url, "POST"), (f"{aws.endpoint_url}/answers/x", "PUT")):
         status, text = ask(url, method, headers)
@@ -62,17 +68,29 @@ def test_requests_of_foreign_pages_are_refused(aws: SimulatedAccount, headers: d
     [
         ("cloudtrail", "lookup_events", "The lookup_events action has not been implemented"),
         ("ec2", "describe_fpga_images", "The describe_fpga_images action has not been implemented"),
-        ("compute-optimizer", "get_idle_recommendations", "does not have compute-optimizer.us-east-1"),
+        (
+            "compute-optimizer",
+            "get_idle_recommendations",
+            "does not have compute-optimizer.us-east-1",
+        ),
         (
             "lambda",
             "list_code_signing_configs",
             "does not have GET /2020-04-22/code-signing-configs of lambda",
         ),
-        ("route53", "list_traffic_policies", "does not have GET /2013-04-01/trafficpolicies of route53"),
+        (
+            "route53",
+            "list_traffic_policies",
+            "does not have GET /2013-04-01/trafficpolicies of route53",
+        ),
     ],
 )
 def test_operation_that_is_not_simulated_is_an_answer(
-    aws: SimulatedAccount, capfd: pytest.CaptureFixture[str], service: str, operation: str, message: str
+    aws: SimulatedAccount,
+    capfd: pytest.CaptureFixture[str],
+    service: str,
+    operation: str,
+    message: str,
 ) -> None:
     """The caller gets an error that SDKs can read and do not retry, and the terminal no output."""
     with pytest.raises(ClientError, match=message) as raised:
@@ -84,7 +102,9 @@ def test_operation_that_is_not_simulated_is_an_answer(
 
 
 @pytest.mark.parametrize("headers", OWN, ids=str)
-def test_requests_of_this_machine_are_answered(aws: SimulatedAccount, headers: dict[str, str]) -> None:
+def test_requests_of_this_machine_are_answered(
+    aws: SimulatedAccount, headers: dict[str, str]
+) -> None:
     """Programs send no origin, and pages of this machine their own."""
     status, text = ask(aws.endpoint_url, "POST", headers)
     assert status == 200

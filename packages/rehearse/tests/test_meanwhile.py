@@ -47,7 +47,9 @@ def test_log_group_that_exists_is_in_the_way_of_the_update(tmp_path: Path) -> No
 
 def test_fleet_that_was_scaled_is_made_smaller(tmp_path: Path) -> None:
     """The event sets the instances as ``fleets`` does."""
-    versions = [write_assembly(tmp_path / name, each) for name, each in (("old", endpoint()), ("new", NEW))]
+    versions = [
+        write_assembly(tmp_path / name, each) for name, each in (("old", endpoint()), ("new", NEW))
+    ]
     found = rehearse(*versions, meanwhile=["fleet=digits:4"], failures="none", orders=1)
     assert codes(found) == {"rehearse-fleet-shrinks"}
     assert found.instances[0].before == 4
@@ -60,7 +62,9 @@ def test_key_that_is_disabled_encrypts_no_volume(tmp_path: Path) -> None:
         tmp_path, encrypted(), encrypted("two.tar.gz"), meanwhile=("key-disabled=Key",)
     ).errors
     assert problem.code == "rehearse-data-loses-access"
-    assert problem.message.startswith("after key Key is disabled, role Role may not encrypt storage volumes")
+    assert problem.message.startswith(
+        "after key Key is disabled, role Role may not encrypt storage volumes"
+    )
     assert "undo this" in problem.hint
 
 
@@ -80,7 +84,10 @@ def denied_later() -> Resources:
         "Principal": "*",
         "Resource": f"arn:aws:s3:::{BUCKET}/*",
     }
-    properties = {"Bucket": BUCKET, "PolicyDocument": {"Version": "2012-10-17", "Statement": [statement]}}
+    properties = {
+        "Bucket": BUCKET,
+        "PolicyDocument": {"Version": "2012-10-17", "Statement": [statement]},
+    }
     denied = {"Type": "AWS::S3::BucketPolicy", "Properties": properties, "DependsOn": ["Endpoint"]}
     return {**endpoint(), "Denied": denied}
 
@@ -88,7 +95,9 @@ def denied_later() -> Resources:
 def test_host_that_is_replaced_shows_what_old_cannot_read(tmp_path: Path) -> None:
     """What was wrong before the update is not a problem of it, until an instance has to start."""
     assert codes(rehearsal(tmp_path, denied_later(), denied_later())) == set()
-    found = rehearsal(tmp_path, denied_later(), denied_later(), meanwhile=("host-replaced=Endpoint",))
+    found = rehearsal(
+        tmp_path, denied_later(), denied_later(), meanwhile=("host-replaced=Endpoint",)
+    )
     (problem,) = found.problems
     assert problem.message.startswith(
         "after a host of endpoint digits is replaced, a new instance cannot start"
@@ -146,17 +155,23 @@ def test_capacity_that_is_gone_keeps_the_rollback_from_its_end(tmp_path: Path) -
 def beside() -> Resources:
     """Another endpoint, with one instance."""
     text = json.dumps(endpoint(name="beside"))
-    resources: Resources = json.loads(re.sub(r'"(Role|Policy|Model|Config|Endpoint)"', r'"Other\1"', text))
+    resources: Resources = json.loads(
+        re.sub(r'"(Role|Policy|Model|Config|Endpoint)"', r'"Other\1"', text)
+    )
     return resources
 
 
 @pytest.mark.parametrize(("quota", "fails"), [(6, False), (5, True)])
-def test_quota_counts_all_endpoints_and_the_new_fleet(tmp_path: Path, quota: int, fails: bool) -> None:
+def test_quota_counts_all_endpoints_and_the_new_fleet(
+    tmp_path: Path, quota: int, fails: bool
+) -> None:
     """Four instances and that of another endpoint run, and one of the new fleet starts."""
     old, new = {**endpoint(), **beside()}, {**NEW, **beside()}
     found = rehearsal(tmp_path, old, new, meanwhile=(f"quota=ml.g5.xlarge:{quota}",), digits=4)
     assert ("rehearse-update-fails" in codes(found)) == fails
-    utilization = "is 5 Instances, with current utilization of 5 Instances and a request delta of 1 Instances"
+    utilization = (
+        "is 5 Instances, with current utilization of 5 Instances and a request delta of 1 Instances"
+    )
     assert (utilization in found.reason) == fails
 
 
@@ -194,7 +209,9 @@ def handler(event, context):
 def placing(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """The code of a construct library's function."""
     content = FUNCTION.encode()
-    monkeypatch.setattr(construct_libraries, "_handlers", lambda: {_digest([("f.py", content)]): "f.handler"})
+    monkeypatch.setattr(
+        construct_libraries, "_handlers", lambda: {_digest([("f.py", content)]): "f.handler"}
+    )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("f.py", content)
@@ -250,14 +267,20 @@ def test_lifecycle_rule_deletes_what_is_old(tmp_path: Path, placing: bytes) -> N
     for prefix, lost in (("model", True), ("other", False)):
         rule = {"Status": "Enabled", "ExpirationInDays": 7, "Prefix": prefix}
         old = placed(LifecycleConfiguration={"Rules": [rule]})
-        found = rehearsal(tmp_path, old, old, meanwhile=("days=7", "days=1"), files={"function.zip": placing})
+        found = rehearsal(
+            tmp_path, old, old, meanwhile=("days=7", "days=1"), files={"function.zip": placing}
+        )
         assert [each.message[:18] for each in found.errors] == ["after a day passes"] * lost
 
 
 def test_damaged_index_gets_the_answer_of_the_function(tmp_path: Path, placing: bytes) -> None:
     """Update and rollback fail with the reason that the function gives."""
     found = rehearsal(
-        tmp_path, placed(), placed(2), meanwhile=("damaged=index.json",), files={"function.zip": placing}
+        tmp_path,
+        placed(),
+        placed(2),
+        meanwhile=("damaged=index.json",),
+        files={"function.zip": placing},
     )
     assert codes(found) == {"rehearse-update-fails"}
     assert found.status == {"S": "UPDATE_ROLLBACK_FAILED"}
@@ -272,7 +295,11 @@ def test_function_that_answers_failed(
 ) -> None:
     """It has done its work. After a creation, its own answer says which resource has to be deleted."""
     found = rehearsal(
-        tmp_path, old, placed(2), meanwhile=("function-fails=Placed",), files={"function.zip": placing}
+        tmp_path,
+        old,
+        placed(2),
+        meanwhile=("function-fails=Placed",),
+        files={"function.zip": placing},
     )
     assert found.status == {"S": status}
     assert "Received response status [FAILED] from custom resource" in found.problems[0].message
@@ -294,7 +321,10 @@ def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: 
         ("quota=ml.g5.xlarge", "must end with a whole number, got 'ml.g5.xlarge'"),
         ("host-replaced=letters", "no endpoint 'letters'; pass one of digits (Endpoint)"),
         ("key-disabled=Key", "no key 'Key'; there is none; remove this"),
-        ("no-capacity=ml.p5.48xlarge", "no instance type 'ml.p5.48xlarge'; pass one of ml.g5.xlarge"),
+        (
+            "no-capacity=ml.p5.48xlarge",
+            "no instance type 'ml.p5.48xlarge'; pass one of ml.g5.xlarge",
+        ),
         ("image-deleted=other", f"no image 'other'; pass one of {IMAGE}"),
         (
             "damaged=index.json",
@@ -303,7 +333,9 @@ def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: 
         ("function-fails=Endpoint", "no custom resource 'Endpoint'; there is none; remove this"),
     ],
 )
-def test_unknown_events_are_errors_that_list_what_exists(tmp_path: Path, event: str, message: str) -> None:
+def test_unknown_events_are_errors_that_list_what_exists(
+    tmp_path: Path, event: str, message: str
+) -> None:
     """The error of a subject comes from the process that rehearses."""
     folder = write_assembly(tmp_path / "old", endpoint())
     with pytest.raises(InvalidValueError) as error:

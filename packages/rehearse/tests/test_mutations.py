@@ -23,7 +23,9 @@ def test_record_contains_every_edit() -> None:
     """The record counts exactly the edits that are generated, and every edit has its own name."""
     recorded, edits = read_record(), list(mutants())
     counted = {(each["kind"], each["verdict"]): each["edits"] for each in recorded["kinds"]}
-    generated = Counter((each.kind, each.verdict) for each in edits if each.verdict != "not simulated")
+    generated = Counter(
+        (each.kind, each.verdict) for each in edits if each.verdict != "not simulated"
+    )
     assert counted == generated
     assert len(recorded["not simulated"]) == sum(each.verdict == "not simulated" for each in edits)
     assert max(Counter((each.kind, each.name) for each in edits).values()) == 1
@@ -32,7 +34,10 @@ def test_record_contains_every_edit() -> None:
 def test_sample_is_as_recorded() -> None:
     """Of each fortieth edit, the record names exactly those that are missed or wrongly reported."""
     recorded = read_record()
-    named = {(each["kind"], each["edit"]) for each in [*recorded["missed"], *recorded["wrongly reported"]]}
+    named = {
+        (each["kind"], each["edit"])
+        for each in [*recorded["missed"], *recorded["wrongly reported"]]
+    }
     for each in results(STEP):
         if each.mutant.verdict != "not simulated":
             expected = (each.mutant.kind, each.mutant.name) not in named
@@ -55,6 +60,8 @@ def test_only_a_fitting_problem_counts(
     """A wrong edit is found by a problem that fits, and a harmless one must not be reported at all."""
     mutant = Mutant("kind", "edit", None, {}, verdict, "source", codes)  # type: ignore[arg-type]
     recorded = record([Result(mutant, found, "")])
-    assert recorded["kinds"] == [{"kind": "kind", "verdict": verdict, "edits": 1, "right": int(is_right)}]
+    assert recorded["kinds"] == [
+        {"kind": "kind", "verdict": verdict, "edits": 1, "right": int(is_right)}
+    ]
     assert bool(recorded["missed"]) == (verdict == "wrong" and not is_right)
     assert bool(recorded["wrongly reported"]) == (verdict == "harmless" and not is_right)

@@ -31,10 +31,16 @@ def inner(**topic: Any) -> dict[str, Any]:
     return {
         "Parameters": {"Label": {"Type": "String"}},
         "Resources": {
-            "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": {"Ref": "Label"}, **topic}},
+            "Topic": {
+                "Type": "AWS::SNS::Topic",
+                "Properties": {"DisplayName": {"Ref": "Label"}, **topic},
+            },
             "Queue": {"Type": "AWS::SQS::Queue"},
         },
-        "Outputs": {"Topic": {"Value": {"Ref": "Topic"}}, "Queue": {"Value": {"Fn::GetAtt": "Queue.Arn"}}},
+        "Outputs": {
+            "Topic": {"Value": {"Ref": "Topic"}},
+            "Queue": {"Value": {"Fn::GetAtt": "Queue.Arn"}},
+        },
     }
 
 
@@ -63,7 +69,9 @@ def deploy(
 
 
 def topics(aws: SimulatedAccount) -> list[str]:
-    return [each["TopicArn"].rpartition(":")[2] for each in aws.client("sns").list_topics()["Topics"]]
+    return [
+        each["TopicArn"].rpartition(":")[2] for each in aws.client("sns").list_topics()["Topics"]
+    ]
 
 
 def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAccount) -> None:
@@ -71,7 +79,10 @@ def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAcc
     stack, nested = deploy(aws, "Parent", inner(TopicName="one"))
     assert (stack.status, nested.status) == ("CREATE_COMPLETE", "CREATE_COMPLETE"), stack.reason
     arn = stack.output_values["Topic"]
-    assert aws.client("sns").get_topic_attributes(TopicArn=arn)["Attributes"]["DisplayName"] == "a label"
+    assert (
+        aws.client("sns").get_topic_attributes(TopicArn=arn)["Attributes"]["DisplayName"]
+        == "a label"
+    )
 
     stack, again = deploy(aws, "Parent", inner(TopicName="two"))
     assert (stack.status, again.id) == ("UPDATE_COMPLETE", nested.id), stack.reason
@@ -114,11 +125,21 @@ def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAc
         stack = aws.stacks.find("Opaque") or aws.stacks.add("Opaque")
         name = {"Ref": "Domain"}
         queue = {"Type": "AWS::SQS::Queue", "Properties": {"FifoQueue": True} if fifo else {}}
-        group = {"LogGroupName": name, "RetentionInDays": 7, "KmsKeyId": {"Fn::GetAtt": "Other.KeyArn"}}
+        group = {
+            "LogGroupName": name,
+            "RetentionInDays": 7,
+            "KmsKeyId": {"Fn::GetAtt": "Other.KeyArn"},
+        }
         resources = {
             "Queue": queue,
-            "Domain": {"Type": "AWS::SageMaker::Space", "Properties": {"DomainId": "d-1", "SpaceName": "s"}},
-            "Other": {"Type": "Datadog::Monitors::Monitor", "Properties": {"Anything": {"Ref": "Queue"}}},
+            "Domain": {
+                "Type": "AWS::SageMaker::Space",
+                "Properties": {"DomainId": "d-1", "SpaceName": "s"},
+            },
+            "Other": {
+                "Type": "Datadog::Monitors::Monitor",
+                "Properties": {"Anything": {"Ref": "Queue"}},
+            },
             "Group": {"Type": "AWS::Logs::LogGroup", "Properties": group},
             "Value": {
                 "Type": "AWS::SSM::Parameter",
@@ -135,7 +156,9 @@ def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAc
     assert "QueueArn" not in before.attributes
     assert (
         "not-simulated"
-        in aws.client("ssm").get_parameter(Name=created.resources["Value"].physical.id)["Parameter"]["Value"]
+        in aws.client("ssm").get_parameter(Name=created.resources["Value"].physical.id)[
+            "Parameter"
+        ]["Value"]
     )
     updated = versions(fifo=True)
     assert updated.status == "UPDATE_COMPLETE", updated.reason
@@ -148,7 +171,11 @@ def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAc
 def test_stack_that_is_nested_in_itself_fails(aws: SimulatedAccount) -> None:
     """With a reason at a bounded depth, and everything is deleted."""
     url = f"https://{BUCKET}.s3.us-east-1.amazonaws.com/self.json"
-    body = {"Resources": {"A": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}}}
+    body = {
+        "Resources": {
+            "A": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}
+        }
+    }
     aws.client("s3").put_object(Bucket=BUCKET, Key="self.json", Body=json.dumps(body))
     stack = aws.stacks.add("endless")
     aws.deployer.deploy(stack, Template(body), {})
@@ -163,7 +190,10 @@ def test_values_that_double_fail_the_operation(aws: SimulatedAccount) -> None:
         *({"Fn::Join": ["", [{"Fn::GetAtt": f"P{one}.Value"}] * 4]} for one in range(30)),
     ]
     parameters = {
-        f"P{number}": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": value}}
+        f"P{number}": {
+            "Type": "AWS::SSM::Parameter",
+            "Properties": {"Type": "String", "Value": value},
+        }
         for number, value in enumerate(values)
     }
     stack = aws.stacks.add("doubled")

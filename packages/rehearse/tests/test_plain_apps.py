@@ -52,8 +52,17 @@ def _function(runtime: str) -> dict[str, Any]:
 
 def shop() -> Resources:
     """The resources of the app."""
-    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    task = {"Name": "web", "Image": "nginx", "Essential": True, "PortMappings": [{"ContainerPort": 80}]}
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "lambda.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
+    task = {
+        "Name": "web",
+        "Image": "nginx",
+        "Essential": True,
+        "PortMappings": [{"ContainerPort": 80}],
+    }
     target = {"ContainerName": "web", "ContainerPort": 80, "TargetGroupArn": {"Ref": "Targets"}}
     network = {"AwsvpcConfiguration": {"Subnets": [{"Ref": "Subnet"}]}}
     forward = {"Type": "forward", "TargetGroupArn": {"Ref": "Targets"}}
@@ -70,7 +79,9 @@ def shop() -> Resources:
         "Worker": _function("python3.13"),
         "Api": {**_function("nodejs22.x"), "DependsOn": ["Worker"]},
         "Source": _resource(
-            "Lambda::EventSourceMapping", EventSourceArn=_arn("Jobs"), FunctionName={"Ref": "Worker"}
+            "Lambda::EventSourceMapping",
+            EventSourceArn=_arn("Jobs"),
+            FunctionName={"Ref": "Worker"},
         ),
         "Bus": _resource("Events::EventBus", Name="shop"),
         "Placed": _resource(
@@ -82,7 +93,9 @@ def shop() -> Resources:
         "Vpc": _resource("EC2::VPC", CidrBlock="10.0.0.0/16"),
         "Subnet": _resource("EC2::Subnet", VpcId={"Ref": "Vpc"}, CidrBlock="10.0.0.0/24"),
         "Balancer": _resource(f"{balancer}::LoadBalancer", Subnets=[{"Ref": "Subnet"}]),
-        "Targets": _resource(f"{balancer}::TargetGroup", VpcId={"Ref": "Vpc"}, Port=80, Protocol="HTTP"),
+        "Targets": _resource(
+            f"{balancer}::TargetGroup", VpcId={"Ref": "Vpc"}, Port=80, Protocol="HTTP"
+        ),
         "Listener": _resource(
             f"{balancer}::Listener",
             LoadBalancerArn={"Ref": "Balancer"},
@@ -127,7 +140,9 @@ def edited(**changed: Any) -> Resources:
     return resources
 
 
-def rehearsal(old: Resources | None, new: Resources | None, failures: Failures = "none") -> Rehearsal:
+def rehearsal(
+    old: Resources | None, new: Resources | None, failures: Failures = "none"
+) -> Rehearsal:
     before, after = (
         Version(() if each is None else (StackVersion("Shop", Template({"Resources": each})),))
         for each in (old, new)
@@ -137,7 +152,9 @@ def rehearsal(old: Resources | None, new: Resources | None, failures: Failures =
 
 def losses(found: Rehearsal) -> dict[str, str]:
     """The message of each problem with data, by logical ID."""
-    return {each.path: each.message for each in found.problems if each.code == "rehearse-data-replaced"}
+    return {
+        each.path: each.message for each in found.problems if each.code == "rehearse-data-replaced"
+    }
 
 
 EDITS = {
@@ -172,20 +189,37 @@ def test_small_changes_have_no_problem() -> None:
 
 
 def _database(name: str) -> dict[str, Any]:
-    return _resource("RDS::DBInstance", "Snapshot", DBName=name, Engine="mysql", AllocatedStorage="20")
+    return _resource(
+        "RDS::DBInstance", "Snapshot", DBName=name, Engine="mysql", AllocatedStorage="20"
+    )
 
 
 CUSTOMER = [{"AttributeName": "customer", "KeyType": "HASH"}]
 REPLACED = {
-    "retained": (shop(), edited(Orders={"TableName": "orders"}), "Orders", "of TableName; its data stays"),
-    "key schema": (shop(), edited(Orders={"KeySchema": CUSTOMER}), "Orders", "of KeySchema; its data stays"),
+    "retained": (
+        shop(),
+        edited(Orders={"TableName": "orders"}),
+        "Orders",
+        "of TableName; its data stays",
+    ),
+    "key schema": (
+        shop(),
+        edited(Orders={"KeySchema": CUSTOMER}),
+        "Orders",
+        "of KeySchema; its data stays",
+    ),
     "deleted": (
         edited(Orders=_table()),
         edited(Orders=_table(TableName="orders")),
         "Orders",
         "of TableName; its data is deleted",
     ),
-    "queue": (shop(), edited(Jobs={"FifoQueue": True}), "Jobs", "of FifoQueue; its data is deleted"),
+    "queue": (
+        shop(),
+        edited(Jobs={"FifoQueue": True}),
+        "Jobs",
+        "of FifoQueue; its data is deleted",
+    ),
     "snapshot": (
         edited(Base=_database("shop")),
         edited(Base=_database("store")),
@@ -205,7 +239,12 @@ REPLACED = {
         "removed; its data is deleted",
     ),
     "moved": (shop(), edited(Orders=None, Sales=_table()), "Orders", "removed; its data stays"),
-    "key": (edited(Key=_resource("KMS::Key", KeyPolicy={})), shop(), "Key", "can never be read again"),
+    "key": (
+        edited(Key=_resource("KMS::Key", KeyPolicy={})),
+        shop(),
+        "Key",
+        "can never be read again",
+    ),
 }
 
 
@@ -268,7 +307,14 @@ def test_deletion_names_the_data_that_is_deleted() -> None:
 
 def test_types_with_data_are_those_of_aws() -> None:
     """The list of AWS in cfn-lint has tables, queues, buckets, keys and file systems, and no functions."""
-    wanted = {"DynamoDB::Table", "SQS::Queue", "S3::Bucket", "KMS::Key", "EFS::FileSystem", "RDS::DBInstance"}
+    wanted = {
+        "DynamoDB::Table",
+        "SQS::Queue",
+        "S3::Bucket",
+        "KMS::Key",
+        "EFS::FileSystem",
+        "RDS::DBInstance",
+    }
     assert {f"AWS::{each}" for each in wanted} <= stateful_types()
     assert not {"AWS::Lambda::Function", "AWS::CloudFormation::Stack"} & stateful_types()
 
@@ -297,12 +343,16 @@ def test_program_runs_without_the_constructs(tmp_path: Path) -> None:
     (tmp_path / "shop.json").write_text(json.dumps({"Resources": shop()}))
     other = edited(Orders={"TableName": "orders"}, Bus={"NoSuchProperty": 1})
     (tmp_path / "new.json").write_text(json.dumps({"Resources": other}))
-    run = _run_alone("shop.json", "new.json", "--failures", "none", "--orders", "1", folder=tmp_path)
+    run = _run_alone(
+        "shop.json", "new.json", "--failures", "none", "--orders", "1", folder=tmp_path
+    )
     assert (run.returncode, run.stderr) == (1, "")
     assert "error[rehearse-update-fails]" in run.stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["old.json", "new.json"], ["--fleet", "x", "a", "b"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], [], ["old.json", "new.json"], ["--fleet", "x", "a", "b"]]
+)
 def test_help_and_errors_have_no_word_about_models(words: list[str], tmp_path: Path) -> None:
     """The help names all options but the one about fleets; the name of the program has no command in it."""
     run = _run_alone(*words, folder=tmp_path)
@@ -310,6 +360,12 @@ def test_help_and_errors_have_no_word_about_models(words: list[str], tmp_path: P
     assert run.returncode == (0 if words == ["--help"] else 2)
     if words == ["--help"]:
         assert run.stdout.startswith("usage: cdk-rehearse [options] [OLD NEW ...]")
-        assert {"--deployed", "--stack", "--parameters", "--failures", "--orders", "--serve", "--json"} <= {
-            *re.findall(r"--[a-z]+", run.stdout)
-        }
+        assert {
+            "--deployed",
+            "--stack",
+            "--parameters",
+            "--failures",
+            "--orders",
+            "--serve",
+            "--json",
+        } <= {*re.findall(r"--[a-z]+", run.stdout)}

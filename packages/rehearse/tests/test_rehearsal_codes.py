@@ -20,7 +20,8 @@ def test_page_has_each_code_and_each_refusal_with_its_basis() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
     lines = page.splitlines()
     assert [line for line in lines if line.startswith("| `")] == [
-        f"| `{code}` | {each.meaning} | {each.severity} | {each.basis} |" for code, each in CODES.items()
+        f"| `{code}` | {each.meaning} | {each.severity} | {each.basis} |"
+        for code, each in CODES.items()
     ]
     for each in REFUSALS:
         assert f"| {each.meaning} | {each.basis} |" in lines
@@ -31,7 +32,9 @@ def test_explain_has_the_source_of_each_code_and_refusal() -> None:
     known = dict(entries())
     assert [code for code, each in CODES.items() if each.source not in known[code]["basis"]] == []
     assert [
-        each.meaning for each in REFUSALS if each.source not in known["rehearse-update-fails"]["reasons"]
+        each.meaning
+        for each in REFUSALS
+        if each.source not in known["rehearse-update-fails"]["reasons"]
     ] == []
 
 
@@ -40,7 +43,9 @@ def test_an_inferred_rule_is_a_warning() -> None:
     for each in (*CODES.values(), *REFUSALS):
         assert each.basis in ("documented", "observed", "inferred")
         assert each.source
-    assert {each.severity for each in CODES.values() if each.basis == "inferred"} == {Severity.WARNING}
+    assert {each.severity for each in CODES.values() if each.basis == "inferred"} == {
+        Severity.WARNING
+    }
 
 
 def test_each_refusal_is_one_of_the_simulation() -> None:

@@ -72,13 +72,18 @@ def test_only_the_endpoint_of_the_step_reverts(tmp_path: Path) -> None:
             (next(name for name in reverted[0].serving if name != "digits"), "v2"),
             ("digits", "v1"),
         ],
-        "Letters": [(next(name for name in reverted[1].serving if name != "digits"), "v1"), ("digits", "v2")],
+        "Letters": [
+            (next(name for name in reverted[1].serving if name != "digits"), "v1"),
+            ("digits", "v2"),
+        ],
     }
     unnoticed = {each.path for each in found.problems if each.code == "rehearse-revert-unnoticed"}
     assert unnoticed == {"Endpoint", "Letters"}
 
 
-def test_interrupted_rehearsal_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_rehearsal_ends_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After Ctrl-C no process is left, and the next rehearsal reads its own answer."""
 
     def interrupt(*_: object) -> None:
@@ -241,7 +246,9 @@ def test_image_repository_that_no_stack_creates_is_listed(tmp_path: Path) -> Non
 
 def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
     """The reason is SageMaker's, and the hint names the property that makes the update possible."""
-    found = rehearsal(tmp_path, endpoint(scaled_to=4), endpoint(scaled_to=4, instance_type="ml.g6.xlarge"))
+    found = rehearsal(
+        tmp_path, endpoint(scaled_to=4), endpoint(scaled_to=4, instance_type="ml.g6.xlarge")
+    )
     (problem,) = found.problems
     assert problem.code == "rehearse-update-fails"
     assert "scaling_guard=True" in problem.hint
@@ -269,7 +276,9 @@ def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
     assert (counted.peak, counted.peak_by_type) == (2, {"ml.g5.xlarge": 2, "ml.g6.xlarge": 1})
 
 
-@pytest.mark.parametrize(("size", "peak"), [(("INSTANCE_COUNT", 2), 7), (("CAPACITY_PERCENT", 30), 7)])
+@pytest.mark.parametrize(
+    ("size", "peak"), [(("INSTANCE_COUNT", 2), 7), (("CAPACITY_PERCENT", 30), 7)]
+)
 def test_rolling_update_of_a_generated_name_adds_one_batch(
     size: tuple[str, int], peak: int, tmp_path: Path
 ) -> None:
@@ -300,7 +309,9 @@ def test_fleet_of_an_unknown_endpoint_is_an_error(tmp_path: Path) -> None:
 def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> None:
     """A bucket that the template retains remains after each attempt, and costs money."""
     found = rehearsal(tmp_path, None, {"Bucket": BUCKET, **OLD}, failures="each")
-    left = {each.logical_id: [left.logical_id for left in each.leftovers] for each in found.failures}
+    left = {
+        each.logical_id: [left.logical_id for left in each.leftovers] for each in found.failures
+    }
     assert left["Endpoint"] == ["Bucket"]
     assert codes(found) == {"rehearse-leftover"}
     assert found.errors == []
@@ -309,7 +320,10 @@ def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> Non
 def test_retained_endpoint_whose_role_is_deleted_is_an_error(tmp_path: Path) -> None:
     """After the deletion of the stack, the retained endpoint cannot start an instance."""
     kept = {"Endpoint", "Config", "Model"}
-    new = {name: each | ({"DeletionPolicy": "Retain"} if name in kept else {}) for name, each in OLD.items()}
+    new = {
+        name: each | ({"DeletionPolicy": "Retain"} if name in kept else {})
+        for name, each in OLD.items()
+    }
     assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-retained-needs"}
 
 
@@ -317,7 +331,9 @@ def test_template_alone_makes_no_statement_about_readers(tmp_path: Path) -> None
     """Of a template alone the models are not known, so no reader is reported."""
     folder = write_assembly(tmp_path / "old", OLD)
     new = write_assembly(tmp_path / "new", endpoint(archive="two.tar.gz", readable="nothing"))
-    request = Request(read_version(folder / "S.template.json"), read_version(new / "S.template.json"))
+    request = Request(
+        read_version(folder / "S.template.json"), read_version(new / "S.template.json")
+    )
     found = simulate(request)
     assert {step.may_read_old for step in found.steps} == {None}
     assert "functions and models" in found.not_simulated[0]

@@ -75,7 +75,10 @@ def _multi() -> Resources:
     """A multi-model endpoint of the archives that each assembly has as assets."""
     resources = endpoint()
     container = {"Image": IMAGE, "Mode": "MultiModel", "ModelDataUrl": f"s3://{BUCKET}/"}
-    resources["Model"] = {**model(), "Properties": {"ExecutionRoleArn": ROLE, "PrimaryContainer": container}}
+    resources["Model"] = {
+        **model(),
+        "Properties": {"ExecutionRoleArn": ROLE, "PrimaryContainer": container},
+    }
     resources["Policy"]["Properties"]["PolicyDocument"]["Statement"].append(
         {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}
     )

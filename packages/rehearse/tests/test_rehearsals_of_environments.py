@@ -15,7 +15,14 @@ from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.updates.environments import by_environment
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
-from cdk_rehearse.updates.versions import NONE, Failures, Request, StackVersion, Version, read_version
+from cdk_rehearse.updates.versions import (
+    NONE,
+    Failures,
+    Request,
+    StackVersion,
+    Version,
+    read_version,
+)
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 
@@ -59,7 +66,9 @@ def test_unchanged_stages_with_the_same_names_have_no_problem() -> None:
     """Each account has its own endpoint of the name, and the report adds the environment to both names."""
     app = stages("one.tar.gz", "one.tar.gz")
     found = rehearsal(app, app, failures="each")
-    assert found.status == {f"Digits ({place})": "UPDATE_COMPLETE" for place in (STAGING, PRODUCTION)}
+    assert found.status == {
+        f"Digits ({place})": "UPDATE_COMPLETE" for place in (STAGING, PRODUCTION)
+    }
     assert [each.endpoint for each in found.instances] == [
         f"digits ({place})" for place in (STAGING, PRODUCTION)
     ]
@@ -75,7 +84,9 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
     folder, narrowed = write_assembly(tmp_path / "assets", {}), endpoint(readable="two.tar.gz")
     old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, endpoint()))
     new = (stack("A", STAGING, topic("alerts", DisplayName="x")), stack("B", PRODUCTION, narrowed))
-    before, after = (Version(tuple(replace(each, directory=folder) for each in app)) for app in (old, new))
+    before, after = (
+        Version(tuple(replace(each, directory=folder) for each in app)) for app in (old, new)
+    )
     found = simulate(Request(before, after, orders=1))
     assert [each.number for each in found.steps] == list(range(1, len(found.steps) + 1))
     assert [each.stack for each in found.steps] == ["A", *["B"] * (len(found.steps) - 1)]
@@ -90,7 +101,10 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
 def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:
     """The environments after it are not reached, as with ``cdk deploy --all``, and the report says so."""
     old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, topic("alerts")))
-    new = (stack("A", STAGING, topic("alerts", Unknown="x")), stack("B", PRODUCTION, topic("others")))
+    new = (
+        stack("A", STAGING, topic("alerts", Unknown="x")),
+        stack("B", PRODUCTION, topic("others")),
+    )
     found = rehearsal(old, new)
     assert found.status == {"A": "UPDATE_ROLLBACK_COMPLETE"}
     assert [(each.code, each.path) for each in found.problems] == [
@@ -113,8 +127,13 @@ def test_fleet_belongs_to_every_environment_that_has_the_endpoint() -> None:
     app = stages("one.tar.gz", "one.tar.gz")
     found = rehearsal(app, app, {"digits": 3, f"digits ({PRODUCTION})": 2})
     assert [each.before for each in found.instances] == [3, 2]
-    names = (stack("A", STAGING, endpoint(name="one")), stack("B", PRODUCTION, endpoint(name="two")))
-    with pytest.raises(InvalidValueError, match=r"logical ID of one \(Endpoint\), two \(Endpoint\)"):
+    names = (
+        stack("A", STAGING, endpoint(name="one")),
+        stack("B", PRODUCTION, endpoint(name="two")),
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"logical ID of one \(Endpoint\), two \(Endpoint\)"
+    ):
         rehearsal(names, names, {"three": 1})
 
 
@@ -128,7 +147,9 @@ def test_quota_is_that_of_an_account_in_a_region() -> None:
 def test_stack_without_an_environment_is_in_the_only_known_one() -> None:
     """A template alone is compared in the account and Region of the assembly, or in the default ones."""
     bare = replace(stack("A", STAGING, topic("alerts")), account="", region="")
-    assert list(by_environment(Request(Version((bare,)), Version(stages("x", "x")[:1])))) == [STAGING]
+    assert list(by_environment(Request(Version((bare,)), Version(stages("x", "x")[:1])))) == [
+        STAGING
+    ]
     assert list(by_environment(Request(NONE, Version((bare,))))) == ["aws://123456789012/us-east-1"]
     assert len(by_environment(Request(Version((bare,)), Version(stages("x", "x"))))) == 3
 
@@ -136,7 +157,10 @@ def test_stack_without_an_environment_is_in_the_only_known_one() -> None:
 def writer(value: Any = None, *, exports: bool = True) -> Resources:
     """A topic in Virginia, whose ARN the CDK writes to a parameter in Ireland."""
     values = {PARAMETER: value or {"Ref": "Topic"}} if exports else {}
-    properties = {"ServiceToken": "arn:x", "WriterProps": {"region": "eu-west-1", "exports": values}}
+    properties = {
+        "ServiceToken": "arn:x",
+        "WriterProps": {"region": "eu-west-1", "exports": values},
+    }
     return {"Writer": {"Type": "Custom::CrossRegionExportWriter", "Properties": properties}}
 
 
@@ -146,7 +170,10 @@ def reader(*, imports: bool = True) -> Resources:
     found: Resources = {"Role": {"Type": "AWS::IAM::Role", "Properties": role}}
     if imports:
         values = {PARAMETER: f"{{{{resolve:ssm:{PARAMETER}}}}}"}
-        properties = {"ServiceToken": "arn:x", "ReaderProps": {"region": "eu-west-1", "imports": values}}
+        properties = {
+            "ServiceToken": "arn:x",
+            "ReaderProps": {"region": "eu-west-1", "imports": values},
+        }
         found["Reader"] = {"Type": "Custom::CrossRegionExportReader", "Properties": properties}
         found["Policy"] = publishes({"Fn::GetAtt": ["Reader", PARAMETER]})
     return found
@@ -166,7 +193,10 @@ def app(folder: Path, code: str, resources: Resources, others: Resources) -> Ver
     source = {"source": {"path": "asset.1", "packaging": "zip"}, "destinations": {}}
     (folder / "Writer.assets.json").write_text(json.dumps({"version": "1", "files": {"1": source}}))
     artifacts: dict[str, Any] = {
-        "Writer.assets": {"type": "cdk:asset-manifest", "properties": {"file": "Writer.assets.json"}}
+        "Writer.assets": {
+            "type": "cdk:asset-manifest",
+            "properties": {"file": "Writer.assets.json"},
+        }
     }
     # The stack that reads is declared first, and depends on the other one.
     for name, environment, needs, body in (
@@ -201,7 +231,10 @@ def test_reference_to_another_region_is_resolved(tmp_path: Path, code: str) -> N
     ("new", "reason"),
     [
         (topic("others") | writer(), f"Some exports have changed!\n{PARAMETER}"),
-        (topic("alerts") | writer(exports=False), f"updated: \n{PARAMETER} is in use by stack(s) Reader"),
+        (
+            topic("alerts") | writer(exports=False),
+            f"updated: \n{PARAMETER} is in use by stack(s) Reader",
+        ),
     ],
 )
 def test_value_that_is_read_can_neither_change_nor_be_removed(

@@ -11,7 +11,10 @@ from small_assembly import codes, endpoint, rehearsal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
-LOG_GROUP = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"}}
+LOG_GROUP = {
+    "Type": "AWS::Logs::LogGroup",
+    "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"},
+}
 RETAIN = {"DeletionPolicy": "Retain"}
 
 
@@ -35,12 +38,19 @@ def in_a_network(**policies: dict[str, str]) -> Resources:
     }
     attaches = {"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}
     resources["Policy"]["Properties"]["PolicyDocument"]["Statement"].append(attaches)
-    return {**{name: {**each, **policies.get(name, {})} for name, each in network.items()}, **resources}
+    return {
+        **{name: {**each, **policies.get(name, {})} for name, each in network.items()},
+        **resources,
+    }
 
 
 @pytest.mark.parametrize(
     ("policies", "kept"),
-    [({}, "Group"), ({"Group": RETAIN}, "Subnet"), ({"Group": RETAIN, "Subnet": RETAIN, "Net": RETAIN}, "")],
+    [
+        ({}, "Group"),
+        ({"Group": RETAIN}, "Subnet"),
+        ({"Group": RETAIN, "Subnet": RETAIN, "Net": RETAIN}, ""),
+    ],
 )
 def test_network_of_a_retained_endpoint_cannot_be_deleted(
     tmp_path: Path, policies: dict[str, dict[str, str]], kept: str
@@ -59,7 +69,10 @@ def test_network_of_a_retained_endpoint_cannot_be_deleted(
 def busy(maximum: int, memory: int) -> Resources:
     """A component that scales out to two of four GPUs, beside one that always has two."""
     return shared(
-        maximum, Model2=shared()["Model"], Two=component("Model2", copies=2, memory=memory), **scaled()
+        maximum,
+        Model2=shared()["Model"],
+        Two=component("Model2", copies=2, memory=memory),
+        **scaled(),
     )
 
 
@@ -84,8 +97,12 @@ def with_log_group(*, denies: bool, name: str = "digits") -> Resources:
     return {"LogGroup": LOG_GROUP, **resources}
 
 
-@pytest.mark.parametrize(("denies", "found"), [(False, {"rehearse-log-group-returns"}), (True, set())])
-def test_log_group_may_return_after_its_deletion(tmp_path: Path, denies: bool, found: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("denies", "found"), [(False, {"rehearse-log-group-returns"}), (True, set())]
+)
+def test_log_group_may_return_after_its_deletion(
+    tmp_path: Path, denies: bool, found: set[str]
+) -> None:
     """Late events create it again if the role allowed that; then the next deployment fails."""
     for report in (
         rehearsal(tmp_path, None, with_log_group(denies=denies)),

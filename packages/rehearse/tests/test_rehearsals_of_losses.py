@@ -31,7 +31,9 @@ ALARM = {
 
 
 def _document(*actions: str) -> dict[str, Any]:
-    document: dict[str, Any] = policy(*((action, "*") for action in actions))["Properties"]["PolicyDocument"]
+    document: dict[str, Any] = policy(*((action, "*") for action in actions))["Properties"][
+        "PolicyDocument"
+    ]
     return document
 
 
@@ -44,10 +46,17 @@ def watched(*actions: str) -> Resources:
         "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing},
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]},
     }
-    resources["Endpoint"]["DependsOn"] = [*resources["Endpoint"].get("DependsOn", ()), "Alarm", "Beside"]
+    resources["Endpoint"]["DependsOn"] = [
+        *resources["Endpoint"].get("DependsOn", ()),
+        "Alarm",
+        "Beside",
+    ]
     named = {"PolicyName": "beside", "Roles": [{"Ref": "Role"}]}
     document = _document(*actions, "sagemaker:ListTags")
-    resources["Beside"] = {"Type": "AWS::IAM::Policy", "Properties": {**named, "PolicyDocument": document}}
+    resources["Beside"] = {
+        "Type": "AWS::IAM::Policy",
+        "Properties": {**named, "PolicyDocument": document},
+    }
     return resources
 
 
@@ -96,8 +105,13 @@ def test_image_repository_must_stay_and_allow_the_role(tmp_path: Path, is_kept: 
     old["Images"] = {"Type": "AWS::ECR::Repository", "Properties": {"RepositoryName": "acme"}}
     new = copy.deepcopy(old)
     denied = {"Effect": "Deny", "Principal": "*", "Action": "ecr:BatchGetImage"}
-    new["Images"]["Properties"]["RepositoryPolicyText"] = {"Version": "2012-10-17", "Statement": [denied]}
-    found = rehearsal(tmp_path, old, new if is_kept else {k: v for k, v in new.items() if k != "Images"})
+    new["Images"]["Properties"]["RepositoryPolicyText"] = {
+        "Version": "2012-10-17",
+        "Statement": [denied],
+    }
+    found = rehearsal(
+        tmp_path, old, new if is_kept else {k: v for k, v in new.items() if k != "Images"}
+    )
     assert "rehearse-reader-loses-access" in codes(found)
 
 
@@ -106,7 +120,9 @@ def test_variants_have_different_names(tmp_path: Path) -> None:
     old, new = endpoint(), endpoint()
     new["Config"]["Properties"]["ProductionVariants"] *= 2
     found = rehearsal(tmp_path, old, new).problems
-    assert [(each.code, each.severity) for each in found] == [("rehearse-update-fails", Severity.WARNING)]
+    assert [(each.code, each.severity) for each in found] == [
+        ("rehearse-update-fails", Severity.WARNING)
+    ]
 
 
 def test_changed_scaling_policy_keeps_its_arn(tmp_path: Path) -> None:
@@ -122,7 +138,11 @@ def test_changed_scaling_policy_keeps_its_arn(tmp_path: Path) -> None:
 
 def _target_tracking(seconds: int) -> dict[str, Any]:
     metric = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
-    tracking = {"TargetValue": 10, "PredefinedMetricSpecification": metric, "ScaleInCooldown": seconds}
+    tracking = {
+        "TargetValue": 10,
+        "PredefinedMetricSpecification": metric,
+        "ScaleInCooldown": seconds,
+    }
     properties = {
         "PolicyName": "tracking",
         "PolicyType": "TargetTrackingScaling",
@@ -142,7 +162,9 @@ def test_library_in_the_current_folder_is_known(tmp_path: Path) -> None:
         f"rehearse(None, {str(folder)!r}, failures='none', orders=1)\n"
         f"print({str(ROOT)!r} in import_path())\n"
     )
-    done = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.stdout == "True\n", done.stderr
 
 

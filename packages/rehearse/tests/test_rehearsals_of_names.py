@@ -13,12 +13,16 @@ from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Request, StackVersion, Version
 from constructs_triton_core.cloud_assembly.template import Template
 
-GROUP = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"}}
+GROUP = {
+    "Type": "AWS::Logs::LogGroup",
+    "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"},
+}
 
 
 def _in_region(region: str, *versions: Resources) -> Rehearsal:
     old, new = (
-        Version((StackVersion("S", Template({"Resources": each}), region=region),)) for each in versions
+        Version((StackVersion("S", Template({"Resources": each}), region=region),))
+        for each in versions
     )
     return simulate(Request(old, new, {}, "none", 1))
 
@@ -48,7 +52,10 @@ def _logged(*, denied: bool = False) -> Resources:
     return resources
 
 
-GROUP = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"}}
+GROUP = {
+    "Type": "AWS::Logs::LogGroup",
+    "Properties": {"LogGroupName": "/aws/sagemaker/Endpoints/digits"},
+}
 
 
 def test_the_log_group_of_an_endpoint_in_service_exists(tmp_path: Path) -> None:
@@ -56,5 +63,10 @@ def test_the_log_group_of_an_endpoint_in_service_exists(tmp_path: Path) -> None:
     found = rehearsal(tmp_path, _logged(), {**_logged(), "Logs": GROUP})
     (problem,) = [each for each in found.problems if each.code == "rehearse-name-collision"]
     assert "put-retention-policy" in problem.hint
-    assert codes(rehearsal(tmp_path, _logged(denied=True), {**_logged(denied=True), "Logs": GROUP})) == set()
-    assert "rehearse-name-collision" not in codes(rehearsal(tmp_path, None, {**_logged(), "Logs": GROUP}))
+    assert (
+        codes(rehearsal(tmp_path, _logged(denied=True), {**_logged(denied=True), "Logs": GROUP}))
+        == set()
+    )
+    assert "rehearse-name-collision" not in codes(
+        rehearsal(tmp_path, None, {**_logged(), "Logs": GROUP})
+    )

@@ -28,7 +28,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 #: The name of the folder of the functions in the other version.
 FOLDER = "earlier_functions"
 OTHER_VERSION = "functions of another version of the library, whose results are assumed"
-MANIFEST = FileManifest.of([ListedFile("classifier/1/model.onnx", 10, source_key="one.tar.gz")], None)
+MANIFEST = FileManifest.of(
+    [ListedFile("classifier/1/model.onnx", 10, source_key="one.tar.gz")], None
+)
 ROLE = {"Fn::GetAtt": ["FunctionRole", "Arn"]}
 
 
@@ -92,14 +94,20 @@ def custom(kind: str, **properties: Any) -> dict[str, Any]:
 def files(root: Path, *, readable: str = "*", digest: str = "d1") -> Resources:
     """An endpoint whose model the function places as files, and a role that may read some of them."""
     resources = endpoint(readable="*")
-    reads = (("s3:GetObject", f"arn:aws:s3:::models-of-s/{readable}"), ("s3:ListBucket", "*"), ("ecr:*", "*"))
+    reads = (
+        ("s3:GetObject", f"arn:aws:s3:::models-of-s/{readable}"),
+        ("s3:ListBucket", "*"),
+        ("ecr:*", "*"),
+    )
     resources["Policy"] = policy(*reads)
     source = {
         "S3Uri": f"s3://models-of-s/models/{digest}/",
         "S3DataType": "S3Prefix",
         "CompressionType": "None",
     }
-    resources["Model"]["Properties"]["PrimaryContainer"] |= {"ModelDataSource": {"S3DataSource": source}}
+    resources["Model"]["Properties"]["PrimaryContainer"] |= {
+        "ModelDataSource": {"S3DataSource": source}
+    }
     del resources["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"]
     resources["Model"]["DependsOn"] = ["Policy", "Files"]
     placed = custom(
@@ -196,7 +204,9 @@ def test_fleet_of_an_unknown_guard_has_its_maximum(tmp_path: Path) -> None:
     """The fleet before the update is as large as the targets that an unknown function would register."""
     other = other_version(tmp_path / "other", "#")
     target = custom(
-        "Custom::TritonScalableTarget", ResourceId="endpoint/digits/variant/AllTraffic", MaxCapacity="4"
+        "Custom::TritonScalableTarget",
+        ResourceId="endpoint/digits/variant/AllTraffic",
+        MaxCapacity="4",
     )
     resources = {**endpoint(), **function(other, "scaling_guard"), "Target": target}
     old = assembly(tmp_path / "old", other, "scaling_guard", resources)

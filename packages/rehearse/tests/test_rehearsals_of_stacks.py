@@ -24,7 +24,9 @@ def producer(*, exports: str = "Producer:Name", topic_name: str = "alerts") -> S
     """A topic whose name is exported; not, if ``exports`` is empty."""
     output = {"Value": {"Fn::GetAtt": ["Topic", "TopicName"]}, "Export": {"Name": exports}}
     resources = {"Topic": {**TOPIC, "Properties": {"TopicName": topic_name}}}
-    return _version("Producer", {"Resources": resources, "Outputs": {"Name": output} if exports else {}})
+    return _version(
+        "Producer", {"Resources": resources, "Outputs": {"Name": output} if exports else {}}
+    )
 
 
 def consumer(*, imports: bool = True) -> StackVersion:
@@ -52,7 +54,10 @@ def test_only_the_stack_of_the_step_fails() -> None:
     stacks = [each.stack for each in found.steps if each.logical_id == "Topic"]
     left = [each.leftovers for each in found.failures if each.logical_id == "Topic"]
     assert stacks == ["Beta", "Prod"]
-    assert [[each.physical_id.partition("-")[0] for each in one] for one in left] == [["beta"], ["prod"]]
+    assert [[each.physical_id.partition("-")[0] for each in one] for one in left] == [
+        ["beta"],
+        ["prod"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,10 @@ def test_export_in_use_cannot_be_removed_or_changed(
 
 def test_export_is_removed_in_two_deployments() -> None:
     """After the consumer no longer imports the value, its export can be removed."""
-    kept, unused = (producer(), consumer(imports=False)), (producer(exports=""), consumer(imports=False))
+    kept, unused = (
+        (producer(), consumer(imports=False)),
+        (producer(exports=""), consumer(imports=False)),
+    )
     assert rehearsal((producer(), consumer()), kept).problems == ()
     found = rehearsal(kept, unused)
     assert found.problems == ()
@@ -97,7 +105,10 @@ def test_stack_whose_export_is_in_use_is_not_deleted() -> None:
     """CloudFormation refuses the deletion before it begins, and the stack keeps its status."""
     found = rehearsal((producer(), consumer()), (consumer(),))
     assert found.status == {"Consumer": "UPDATE_COMPLETE", "Producer": "CREATE_COMPLETE"}
-    assert found.reason == "Delete canceled. Cannot delete export Producer:Name as it is in use by Consumer"
+    assert (
+        found.reason
+        == "Delete canceled. Cannot delete export Producer:Name as it is in use by Consumer"
+    )
     assert found.steps == ()
     assert [each.code for each in found.problems] == ["rehearse-update-fails"]
 

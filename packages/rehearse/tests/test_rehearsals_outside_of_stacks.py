@@ -81,12 +81,17 @@ def test_deleted_bucket_is_not_assumed(tmp_path: Path) -> None:
 
 def test_environment_may_be_bootstrapped_with_another_qualifier(tmp_path: Path) -> None:
     """The assets are published to the bucket that the assembly names."""
-    folders = [write_assembly(tmp_path / name, endpoint(archive="one.tar.gz")) for name in ("old", "new")]
+    folders = [
+        write_assembly(tmp_path / name, endpoint(archive="one.tar.gz")) for name in ("old", "new")
+    ]
     for folder in folders:
         for path in folder.glob("*.json"):
             path.write_text(path.read_text().replace("hnb659fds", "platform"))
         template = json.loads((folder / "S.template.json").read_text())
-        version = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/cdk-bootstrap/platform/version"}
+        version = {
+            "Type": "AWS::SSM::Parameter::Value<String>",
+            "Default": "/cdk-bootstrap/platform/version",
+        }
         template["Parameters"] = {"BootstrapVersion": version}
         (folder / "S.template.json").write_text(json.dumps(template))
     found = rehearse(*folders, failures="none", orders=1)
@@ -108,7 +113,9 @@ def with_parameters(path: Path, prefix: str) -> Path:
 def test_parameters_have_values_or_the_error_says_what_to_give(tmp_path: Path) -> None:
     """Both versions get the values; an unknown name is an error too."""
     old, new = (with_parameters(tmp_path / f"{name}.json", name) for name in ("old", "new"))
-    with pytest.raises(InvalidValueError, match=r"parameter Stage has no default.*--parameters Stage=VALUE"):
+    with pytest.raises(
+        InvalidValueError, match=r"parameter Stage has no default.*--parameters Stage=VALUE"
+    ):
         rehearse(old, new, failures="none")
     with pytest.raises(InvalidValueError, match="'Wide': neither version has it"):
         rehearse(old, new, failures="none", parameters={"Stage": "live", "Wide": "4"})

@@ -57,11 +57,19 @@ _ACCEPTED: list[tuple[str, Properties, Properties]] = [
     ("DynamoDB::Table", _table(_ONE), _table(_ONE, _TWO)),
     ("DynamoDB::Table", _table(_ONE, _TWO), _table(_ONE)),
     ("DynamoDB::GlobalTable", _replicas(_ONE), _replicas(_ONE, _TWO)),
-    ("RDS::DBInstance", {**_SECURE, "EngineVersion": "16.8"}, {**_SECURE, "EngineVersion": "16.10"}),
+    (
+        "RDS::DBInstance",
+        {**_SECURE, "EngineVersion": "16.8"},
+        {**_SECURE, "EngineVersion": "16.10"},
+    ),
     ("RDS::DBInstance", {**_SECURE, "EngineVersion": "16.8"}, {**_SECURE, "EngineVersion": "16"}),
     ("RDS::DBInstance", {"AllocatedStorage": "90"}, {"AllocatedStorage": "100"}),
     ("Cognito::UserPool", {"Schema": [_user(True)]}, {"Schema": [_user(True), {"Name": "plan"}]}),
-    ("Cognito::UserPoolDomain", {**_POOL, "Domain": "shop"}, {**_CUSTOM, "Domain": "login.example.com"}),
+    (
+        "Cognito::UserPoolDomain",
+        {**_POOL, "Domain": "shop"},
+        {**_CUSTOM, "Domain": "login.example.com"},
+    ),
     ("ECS::TaskDefinition", _task("512"), _task("2048")),
     (
         "Events::Rule",
@@ -78,12 +86,42 @@ _REFUSED: list[tuple[str, Properties, Properties, str]] = [
     ("DynamoDB::Table", _table(), _table(_ONE, _TWO), "more than one GSI"),
     ("DynamoDB::Table", _table(_ONE), _table(_TWO), "more than one GSI"),
     ("DynamoDB::GlobalTable", _replicas(_ONE), _replicas(_ONE, _TWO, _THREE), "more than one GSI"),
-    ("DynamoDB::Table", _table(_ONE), _table(_index("one", "KEYS_ONLY")), "Cannot update GSI's properties"),
-    ("DynamoDB::GlobalTable", _replicas(_ONE), _replicas(_index("one", "KEYS_ONLY")), "Cannot update GSI's"),
-    ("RDS::DBInstance", {"EngineVersion": "16.8"}, {"EngineVersion": "15.12"}, "upgrade from 16.8 to 15.12"),
-    ("RDS::DBInstance", {"EngineVersion": "16.10"}, {"EngineVersion": "16.8"}, "upgrade from 16.10 to 16.8"),
-    ("RDS::DBInstance", {"AllocatedStorage": "100"}, {"AllocatedStorage": 50}, "50 is less than 100"),
-    ("RDS::DBCluster", {"EngineVersion": "16.8"}, {"EngineVersion": "16.6"}, "upgrade from 16.8 to 16.6"),
+    (
+        "DynamoDB::Table",
+        _table(_ONE),
+        _table(_index("one", "KEYS_ONLY")),
+        "Cannot update GSI's properties",
+    ),
+    (
+        "DynamoDB::GlobalTable",
+        _replicas(_ONE),
+        _replicas(_index("one", "KEYS_ONLY")),
+        "Cannot update GSI's",
+    ),
+    (
+        "RDS::DBInstance",
+        {"EngineVersion": "16.8"},
+        {"EngineVersion": "15.12"},
+        "upgrade from 16.8 to 15.12",
+    ),
+    (
+        "RDS::DBInstance",
+        {"EngineVersion": "16.10"},
+        {"EngineVersion": "16.8"},
+        "upgrade from 16.10 to 16.8",
+    ),
+    (
+        "RDS::DBInstance",
+        {"AllocatedStorage": "100"},
+        {"AllocatedStorage": 50},
+        "50 is less than 100",
+    ),
+    (
+        "RDS::DBCluster",
+        {"EngineVersion": "16.8"},
+        {"EngineVersion": "16.6"},
+        "upgrade from 16.8 to 16.6",
+    ),
     (
         "EC2::Volume",
         {"AvailabilityZone": "a", "Size": 9},
@@ -97,10 +135,30 @@ _REFUSED: list[tuple[str, Properties, Properties, str]] = [
         "cannot be modified or deleted",
     ),
     ("Cognito::UserPool", {"Schema": [_user(True)]}, {}, "cannot be modified or deleted"),
-    ("Cognito::UserPool", {"AliasAttributes": ["email"]}, {}, "not allowed for property - AliasAttributes"),
-    ("Cognito::UserPool", {}, {"UsernameAttributes": ["email"]}, "for property - UsernameAttributes"),
-    ("Cognito::UserPool", {}, {"UsernameConfiguration": {"CaseSensitive": True}}, "- UsernameConfiguration"),
-    ("Cognito::UserPoolDomain", {**_POOL, "Domain": "a"}, {**_POOL, "Domain": "b"}, "already has a domain"),
+    (
+        "Cognito::UserPool",
+        {"AliasAttributes": ["email"]},
+        {},
+        "not allowed for property - AliasAttributes",
+    ),
+    (
+        "Cognito::UserPool",
+        {},
+        {"UsernameAttributes": ["email"]},
+        "for property - UsernameAttributes",
+    ),
+    (
+        "Cognito::UserPool",
+        {},
+        {"UsernameConfiguration": {"CaseSensitive": True}},
+        "- UsernameConfiguration",
+    ),
+    (
+        "Cognito::UserPoolDomain",
+        {**_POOL, "Domain": "a"},
+        {**_POOL, "Domain": "b"},
+        "already has a domain",
+    ),
     ("ECS::TaskDefinition", _task("512"), _task("4096"), "No Fargate configuration exists"),
     (
         "Events::Rule",
@@ -108,8 +166,18 @@ _REFUSED: list[tuple[str, Properties, Properties, str]] = [
         {"ScheduleExpression": "rate(1 days)"},
         "not valid",
     ),
-    ("Events::Rule", {}, {"ScheduleExpression": "cron(0 3 * * * *)"}, "ScheduleExpression is not valid"),
-    ("Events::Rule", {}, {"ScheduleExpression": "cron(0 3 ? * ? *)"}, "ScheduleExpression is not valid"),
+    (
+        "Events::Rule",
+        {},
+        {"ScheduleExpression": "cron(0 3 * * * *)"},
+        "ScheduleExpression is not valid",
+    ),
+    (
+        "Events::Rule",
+        {},
+        {"ScheduleExpression": "cron(0 3 ? * ? *)"},
+        "ScheduleExpression is not valid",
+    ),
 ]
 _PROTECTED: list[tuple[str, Properties]] = [
     ("DynamoDB::Table", _table(DeletionProtectionEnabled=True)),
@@ -176,7 +244,9 @@ def test_protected_resource_is_not_deleted(
     assert stack.status == "DELETE_FAILED"
     assert "failed to delete: [A]" in stack.reason
     stack.status = "CREATE_COMPLETE"
-    free = json.loads(json.dumps(properties).replace("true", "false").replace('"ACTIVE"', '"INACTIVE"'))
+    free = json.loads(
+        json.dumps(properties).replace("true", "false").replace('"ACTIVE"', '"INACTIVE"')
+    )
     deploy(plain, _one(type, free), stack.name)
     assert stack.status == "UPDATE_COMPLETE", stack.reason
     plain.deployer.delete(stack)

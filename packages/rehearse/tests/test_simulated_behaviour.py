@@ -27,7 +27,9 @@ def reading(archive: str, readable: str) -> Resources:
 
 
 def topics(count: int) -> dict[str, Any]:
-    return {f"Topic{number}": {"Type": "AWS::SNS::Topic", "Properties": {}} for number in range(count)}
+    return {
+        f"Topic{number}": {"Type": "AWS::SNS::Topic", "Properties": {}} for number in range(count)
+    }
 
 
 def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
@@ -50,7 +52,10 @@ def test_injected_failure_is_rolled_back(aws: SimulatedAccount) -> None:
     """A failing change rolls the stack back, whether the service carried it out or not."""
     stack = deploy(aws, topics(4))
     assert stack.status == "CREATE_COMPLETE"
-    changed = {each: {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}} for each in topics(4)}
+    changed = {
+        each: {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}}
+        for each in topics(4)
+    }
     for seed in range(4):
         aws.behaviour = Behaviour(seed=seed, failure_rate=0.9)
         deploy(aws, changed, stack.name)
@@ -64,7 +69,9 @@ def test_injected_failure_is_rolled_back(aws: SimulatedAccount) -> None:
 def test_inline_policies_of_a_role_have_a_quota(aws: SimulatedAccount) -> None:
     """Beyond 10,240 characters IAM refuses the policy with its own words."""
     role = {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}}}
-    long = policy(*[("s3:GetObject", f"arn:aws:s3:::models/{number:0>150}") for number in range(50)])
+    long = policy(
+        *[("s3:GetObject", f"arn:aws:s3:::models/{number:0>150}") for number in range(50)]
+    )
     stack = deploy(aws, {**role, "Policy": long})
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "Maximum policy size of 10240 bytes exceeded for role" in stack.reason
@@ -75,7 +82,9 @@ def test_managed_policies_have_quotas(aws: SimulatedAccount) -> None:
     iam = aws.client("iam")
     statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
     short = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    long = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, "Resource": "a" * 6200}]})
+    long = json.dumps(
+        {"Version": "2012-10-17", "Statement": [{**statement, "Resource": "a" * 6200}]}
+    )
     with pytest.raises(ClientError, match="Cannot exceed quota for PolicySize: 6144"):
         iam.create_policy(PolicyName="long", PolicyDocument=long)
     iam.create_role(RoleName="full", AssumeRolePolicyDocument=json.dumps(TRUST))
@@ -138,7 +147,9 @@ def test_update_that_sagemaker_does_not_keep(
     aws.behaviour = behaviour
     assert deploy(aws, reading(NEW, "*"), stack.name).status == status
     assert endpoint_config(aws, stack) == before
-    listed = aws.client("cloudformation").list_stack_resources(StackName=stack.name)["StackResourceSummaries"]
+    listed = aws.client("cloudformation").list_stack_resources(StackName=stack.name)[
+        "StackResourceSummaries"
+    ]
     assert "DELETE_COMPLETE" not in [each["ResourceStatus"] for each in listed]
     refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
     assert ["is in use by endpoint" in reason for reason in refused] == [True] * in_use

@@ -56,7 +56,11 @@ def adapter(archive: str = "one.tar.gz", **more: Any) -> dict[str, Any]:
         "EndpointName": {"Fn::GetAtt": ["Endpoint", "EndpointName"]},
         "Specification": specification,
     }
-    return {"Type": "AWS::SageMaker::InferenceComponent", "Properties": properties, "DependsOn": ["Policy"]}
+    return {
+        "Type": "AWS::SageMaker::InferenceComponent",
+        "Properties": properties,
+        "DependsOn": ["Policy"],
+    }
 
 
 def test_adapter_uses_the_copies_of_its_base(aws: SimulatedAccount) -> None:
@@ -84,7 +88,10 @@ def test_adapter_uses_the_copies_of_its_base(aws: SimulatedAccount) -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (adapter(ComputeResourceRequirements={"MinMemoryRequiredInMb": 128}), "except for adapters"),
+        (
+            adapter(ComputeResourceRequirements={"MinMemoryRequiredInMb": 128}),
+            "except for adapters",
+        ),
         (adapter(BaseInferenceComponentName="none"), 'Could not find inference component "none"'),
     ],
 )
@@ -100,7 +107,9 @@ def test_role_must_be_able_to_read_the_adapter(aws: SimulatedAccount) -> None:
     aws.client("s3").create_bucket(Bucket="others")
     aws.client("s3").put_object(Bucket="others", Key="adapter.tar.gz", Body=b"x")
     unreadable = adapter()
-    unreadable["Properties"]["Specification"]["Container"]["ArtifactUrl"] = "s3://others/adapter.tar.gz"
+    unreadable["Properties"]["Specification"]["Container"]["ArtifactUrl"] = (
+        "s3://others/adapter.tar.gz"
+    )
     stack = deploy(aws, shared(Adapter=unreadable))
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "s3://others/adapter.tar.gz: 403" in str(stack.reason)
@@ -116,13 +125,18 @@ def test_runtime_checks_the_header(aws: SimulatedAccount) -> None:
         each.resources["Endpoint"].physical.attributes["EndpointName"] for each in (stack, plain)
     )
     assert "header is required" in refusal(invoke, EndpointName=endpoint, Body=b"x")
-    for name, target, message in (("no", endpoint, "not found"), (name_of(stack), single, "not allowed")):
+    for name, target, message in (
+        ("no", endpoint, "not found"),
+        (name_of(stack), single, "not allowed"),
+    ):
         call = {"EndpointName": target, "InferenceComponentName": name, "Body": b"x"}
         assert message in refusal(invoke, **call)
 
 
 @pytest.mark.parametrize("missing", ["endpoint", "inference-component", None])
-def test_call_needs_permission_for_endpoint_and_component(aws: SimulatedAccount, missing: str | None) -> None:
+def test_call_needs_permission_for_endpoint_and_component(
+    aws: SimulatedAccount, missing: str | None
+) -> None:
     """No source says that one of the two is enough."""
     stack = deploy(aws, shared())
     name = name_of(stack)

@@ -50,7 +50,9 @@ def test_component_is_created_updated_and_deleted_with_its_endpoint(aws: Simulat
     del changed["Model"]
     assert deploy(aws, changed, stack.name).status == "UPDATE_COMPLETE", stack.reason
     assert name_of(stack) == name
-    assert described(aws, name)["Specification"]["ModelName"] != before["Specification"]["ModelName"]
+    assert (
+        described(aws, name)["Specification"]["ModelName"] != before["Specification"]["ModelName"]
+    )
     assert aws.fleets.losses == []
     assert aws.destroy(stack.name).status == "DELETE_COMPLETE", stack.reason
     deletions = [operation for _, operation, _ in aws.api.calls if operation.startswith("Delete")]
@@ -65,7 +67,9 @@ def test_copies_and_tags_change_in_place(aws: SimulatedAccount) -> None:
     assert deploy(aws, resources, stack.name).status == "UPDATE_COMPLETE", stack.reason
     assert described(aws, name_of(stack))["RuntimeConfig"]["CurrentCopyCount"] == 3
     arn = stack.resources["One"].physical.id
-    assert {"Key": "team", "Value": "nlp"} in aws.client("sagemaker").list_tags(ResourceArn=arn)["Tags"]
+    assert {"Key": "team", "Value": "nlp"} in aws.client("sagemaker").list_tags(ResourceArn=arn)[
+        "Tags"
+    ]
 
 
 def _changed(path: str, value: Any) -> Resources:
@@ -93,16 +97,34 @@ CAPTURE = {"InitialSamplingPercentage": 1, **CAPTURED}
     ("resources", "reason"),
     [
         (endpoint_with_a_model(), "Inference Components are not supported in this Endpoint."),
-        (_changed(f"{_VARIANT}/ModelName", "m"), "only supported for inference component endpoints"),
+        (
+            _changed(f"{_VARIANT}/ModelName", "m"),
+            "only supported for inference component endpoints",
+        ),
         (_changed("Config/Properties/ExecutionRoleArn", None), "ExecutionRoleArn is required"),
         (_changed(f"{_VARIANT}/InitialVariantWeight", 1), "has instances, and no weight"),
-        (_changed("One/Properties/RuntimeConfig/CopyCount", 0), "copy count an integer larger than 0"),
-        (_changed(f"{_VARIANT}/InstanceType", "ml.c6i.xlarge"), "is not supported on ml.c6i.xlarge"),
-        (_changed("Model/Properties/EnableNetworkIsolation", True), "EnableNetworkIsolation differ"),
+        (
+            _changed("One/Properties/RuntimeConfig/CopyCount", 0),
+            "copy count an integer larger than 0",
+        ),
+        (
+            _changed(f"{_VARIANT}/InstanceType", "ml.c6i.xlarge"),
+            "is not supported on ml.c6i.xlarge",
+        ),
+        (
+            _changed("Model/Properties/EnableNetworkIsolation", True),
+            "EnableNetworkIsolation differ",
+        ),
         (_changed("Model/Properties/PrimaryContainer/Mode", "MultiModel"), "contains one model"),
         (_changed("Policy", policy(("ecr:*", "*"))), "Could not access model data"),
-        (_changed("Config/Properties/AsyncInferenceConfig", QUEUE), "AsyncInferenceConfig is not supported"),
-        (_changed("Config/Properties/DataCaptureConfig", CAPTURE), "DataCaptureConfig is not supported"),
+        (
+            _changed("Config/Properties/AsyncInferenceConfig", QUEUE),
+            "AsyncInferenceConfig is not supported",
+        ),
+        (
+            _changed("Config/Properties/DataCaptureConfig", CAPTURE),
+            "DataCaptureConfig is not supported",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -138,10 +160,22 @@ def test_wrong_requests_are_refused(aws: SimulatedAccount) -> None:
         (partial(create, VariantName="Other"), "Could not find variant Other"),
         (partial(create, EndpointName="other"), "Could not find endpoint"),
         (partial(create, {"ModelName": model_name}), "ComputeResourceRequirements is required"),
-        (partial(create, {"ComputeResourceRequirements": needs}), "Exactly one of ModelName and Container"),
-        (partial(create, {"Container": container, "ComputeResourceRequirements": needs}), "up to 16 entries"),
-        (partial(create, needing(MinMemoryRequiredInMb=None)), "required member MinMemoryRequiredInMb"),
-        (partial(create, needing(NumberOfAcceleratorDevicesRequired=0.5)), "must be within {'min': 1}"),
+        (
+            partial(create, {"ComputeResourceRequirements": needs}),
+            "Exactly one of ModelName and Container",
+        ),
+        (
+            partial(create, {"Container": container, "ComputeResourceRequirements": needs}),
+            "up to 16 entries",
+        ),
+        (
+            partial(create, needing(MinMemoryRequiredInMb=None)),
+            "required member MinMemoryRequiredInMb",
+        ),
+        (
+            partial(create, needing(NumberOfAcceleratorDevicesRequired=0.5)),
+            "must be within {'min': 1}",
+        ),
     ]
     for call, reason in refused:
         with pytest.raises(StackError, match=re.escape(reason)):
@@ -155,7 +189,9 @@ def test_wrong_requests_are_refused(aws: SimulatedAccount) -> None:
         settle(aws)
         found = described(aws, "two")
         assert found["InferenceComponentStatus"] == "Failed"
-        assert found["FailureReason"].startswith("There is not enough hardware resources on the instances")
+        assert found["FailureReason"].startswith(
+            "There is not enough hardware resources on the instances"
+        )
         aws.client("sagemaker").delete_inference_component(InferenceComponentName="two")
     create()
 
@@ -189,8 +225,12 @@ def rolling(type: str, value: int, *, copies: int = 4) -> Resources:
     return resources
 
 
-@pytest.mark.parametrize(("type", "value", "steps"), [("COPY_COUNT", 1, 4), ("CAPACITY_PERCENT", 50, 2)])
-def test_rolling_update_replaces_batches(aws: SimulatedAccount, type: str, value: int, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("type", "value", "steps"), [("COPY_COUNT", 1, 4), ("CAPACITY_PERCENT", 50, 2)]
+)
+def test_rolling_update_replaces_batches(
+    aws: SimulatedAccount, type: str, value: int, steps: int
+) -> None:
     """The component is Updating until the last batch is replaced."""
     stack = deploy(aws, shared(2, One=component("Model", copies=4)))
     asked = len(aws.api.calls)
@@ -206,9 +246,14 @@ def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount
     stack = deploy(aws, shared(1, One=component("Model", copies=3)))
     changed = shared(1, Two=model("two.tar.gz"), One=component("Two", copies=3))
     assert deploy(aws, changed, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
-    assert "There is not enough hardware resources on the instances for this endpoint" in stack.reason
+    assert (
+        "There is not enough hardware resources on the instances for this endpoint" in stack.reason
+    )
     found = described(aws, name_of(stack))
-    assert (found["InferenceComponentStatus"], found["RuntimeConfig"]["CurrentCopyCount"]) == ("InService", 3)
+    assert (found["InferenceComponentStatus"], found["RuntimeConfig"]["CurrentCopyCount"]) == (
+        "InService",
+        3,
+    )
 
 
 def with_four_copies(**properties: Any) -> Resources:
@@ -218,7 +263,10 @@ def with_four_copies(**properties: Any) -> Resources:
     return resources
 
 
-LARGER = {**_changed(f"{_VARIANT}/InstanceType", "ml.g5.24xlarge"), "One": component("Model", copies=4)}
+LARGER = {
+    **_changed(f"{_VARIANT}/InstanceType", "ml.g5.24xlarge"),
+    "One": component("Model", copies=4),
+}
 ALONE = rolling("COPY_COUNT", 1)["One"]["Properties"]["DeploymentConfig"]
 
 
@@ -250,9 +298,13 @@ def test_components_outlive_their_endpoint(aws: SimulatedAccount) -> None:
     stack = deploy(aws, resources)
     sagemaker = aws.client("sagemaker")
     model_name = described(aws, "kept")["Specification"]["ModelName"]
-    sagemaker.delete_endpoint(EndpointName=stack.resources["Endpoint"].physical.attributes["EndpointName"])
+    sagemaker.delete_endpoint(
+        EndpointName=stack.resources["Endpoint"].physical.attributes["EndpointName"]
+    )
     assert described(aws, "kept")["InferenceComponentStatus"] == "InService"
-    assert "in use by inference component kept" in refusal(sagemaker.delete_model, ModelName=model_name)
+    assert "in use by inference component kept" in refusal(
+        sagemaker.delete_model, ModelName=model_name
+    )
     again = deploy(aws, copy.deepcopy(resources))
     assert again.reason == f"One: kept already exists in stack {stack.id}"
 
@@ -264,11 +316,20 @@ def pool(name: str, priority: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("variant", "message"),
     [
-        ({"InstancePools": [pool("ml.g5.xlarge", 1)], "InstanceType": "ml.g5.xlarge"}, "together with Ins"),
-        ({"InstancePools": [pool("ml.g5.xlarge", 1)], "ServerlessConfig": {}}, "together with InstanceType"),
+        (
+            {"InstancePools": [pool("ml.g5.xlarge", 1)], "InstanceType": "ml.g5.xlarge"},
+            "together with Ins",
+        ),
+        (
+            {"InstancePools": [pool("ml.g5.xlarge", 1)], "ServerlessConfig": {}},
+            "together with InstanceType",
+        ),
         ({"InstancePools": []}, "1 to 5 members"),
         ({"InstancePools": [pool(f"ml.g5.{n}xlarge", n) for n in range(1, 7)]}, "1 to 5 members"),
-        ({"InstancePools": [pool("ml.g5.xlarge", 1), pool("ml.g5.xlarge", 2)]}, "Each InstanceType"),
+        (
+            {"InstancePools": [pool("ml.g5.xlarge", 1), pool("ml.g5.xlarge", 2)]},
+            "Each InstanceType",
+        ),
         ({"InstancePools": [pool("ml.g5.xlarge", 1), pool("ml.g6.xlarge", 1)]}, "Each Priority"),
     ],
 )
@@ -282,5 +343,8 @@ def test_pools_that_are_refused(variant: dict[str, Any], message: str) -> None:
 def test_pools_that_are_accepted() -> None:
     """Several types with their priorities, and variants without pools."""
     check_pools(
-        [{"InstancePools": [pool("ml.g5.xlarge", 2), pool("ml.g6.xlarge", 1)]}, {"InstanceType": "a"}]
+        [
+            {"InstancePools": [pool("ml.g5.xlarge", 2), pool("ml.g6.xlarge", 1)]},
+            {"InstanceType": "a"},
+        ]
     )

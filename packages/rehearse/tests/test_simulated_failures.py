@@ -56,7 +56,9 @@ def scale(stack: Stack, aws: SimulatedAccount, count: int) -> None:
 def test_scaling_keeps_the_weight(running: SimulatedAccount) -> None:
     """A request that names only the count leaves the weight of the variant."""
     name = running.stack(NAME).resources["Endpoint"].physical.attributes["EndpointName"]
-    (variant,) = running.client("sagemaker").describe_endpoint(EndpointName=name)["ProductionVariants"]
+    (variant,) = running.client("sagemaker").describe_endpoint(EndpointName=name)[
+        "ProductionVariants"
+    ]
     assert (variant["CurrentInstanceCount"], variant["CurrentWeight"]) == (4, 1)
 
 
@@ -72,7 +74,11 @@ def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedA
         (step, when) for step in CHANGES for when in ("before", "after")
     ]
     for each in attempts:
-        assert (each.statuses, each.drops, each.leftovers) == (("UPDATE_ROLLBACK_COMPLETE",), (), []), each
+        assert (each.statuses, each.drops, each.leftovers) == (
+            ("UPDATE_ROLLBACK_COMPLETE",),
+            (),
+            [],
+        ), each
         assert not [reading for reading in each.readings if reading.refusal]
     assert running.stack(NAME).resources == before
     assert update(running)().status == "UPDATE_COMPLETE"
@@ -103,15 +109,21 @@ def names_of_what_is_listed(aws: SimulatedAccount) -> set[str]:
     return {each["ModelName"] for each in models} | {each["Name"] for each in buckets}
 
 
-def fail_each_restore(aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step) -> Iterator[Attempt]:
+def fail_each_restore(
+    aws: SimulatedAccount, deploy: Callable[[], Stack], last: Step
+) -> Iterator[Attempt]:
     """Fail each step of a rollback, after the ``last`` change of the update has failed."""
     failing = replace(aws.behaviour, failing={last.subject: "after"})
     moments: tuple[When, ...] = ("before", "after")
     restored = [
-        each for each in attempt(aws, deploy, failing, last, "after").steps if each.action == "restore"
+        each
+        for each in attempt(aws, deploy, failing, last, "after").steps
+        if each.action == "restore"
     ]
     for step, when in product(restored, moments):
-        yield attempt(aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when)
+        yield attempt(
+            aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when
+        )
 
 
 def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
@@ -135,10 +147,16 @@ def test_rollback_is_continued_through_the_api(running: SimulatedAccount) -> Non
     client = running.client("cloudformation")
     with pytest.raises(ClientError, match="is in CREATE_COMPLETE state and can not be rolled back"):
         client.continue_update_rollback(StackName=NAME)
-    running.behaviour = Behaviour(failing={"Topic": "after"}, failing_restore={"Endpoint": "before"})
+    running.behaviour = Behaviour(
+        failing={"Topic": "after"}, failing_restore={"Endpoint": "before"}
+    )
     assert update(running)().status == "UPDATE_ROLLBACK_FAILED"
-    with pytest.raises(ClientError, match="is in UPDATE_ROLLBACK_FAILED state and can not be updated"):
-        client.create_change_set(StackName=NAME, ChangeSetName="next", TemplateBody='{"Resources": {}}')
+    with pytest.raises(
+        ClientError, match="is in UPDATE_ROLLBACK_FAILED state and can not be updated"
+    ):
+        client.create_change_set(
+            StackName=NAME, ChangeSetName="next", TemplateBody='{"Resources": {}}'
+        )
     running.behaviour = Behaviour()
     client.continue_update_rollback(StackName=NAME)
     client.get_waiter("stack_rollback_complete").wait(StackName=NAME, WaiterConfig={"Delay": 0.1})
@@ -150,7 +168,11 @@ def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedA
     """The step, the endpoint and both counts are recorded; a fleet that was not scaled does not drop."""
     assert update(running, with_topic("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
     (drop,) = running.fleets.drops
-    assert (drop.after.moment, drop.before.count, drop.after.count) == (Step("update", "Endpoint"), 4, 1)
+    assert (drop.after.moment, drop.before.count, drop.after.count) == (
+        Step("update", "Endpoint"),
+        4,
+        1,
+    )
     assert str(drop).endswith("variant AllTraffic: 4 instances became 1")
     scale(running.stack(NAME), running, 1)
     update(running, with_topic("one.tar.gz", retains=False, count=2))()
@@ -159,11 +181,15 @@ def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedA
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
-def test_end_of_retained_counts_may_drop_a_scaled_fleet(running: SimulatedAccount, is_sent: bool) -> None:
+def test_end_of_retained_counts_may_drop_a_scaled_fleet(
+    running: SimulatedAccount, is_sent: bool
+) -> None:
     """AWS does not document whether the change of this property alone is sent to SageMaker."""
     running.behaviour = Behaviour(updates_with_the_same_config=is_sent)
     assert update(running, with_topic("one.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
-    assert [(each.before.count, each.after.count) for each in running.fleets.drops] == [(4, 1)] * is_sent
+    assert [(each.before.count, each.after.count) for each in running.fleets.drops] == [
+        (4, 1)
+    ] * is_sent
 
 
 def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
@@ -171,7 +197,9 @@ def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
     names = iter(f"{NAME}{number}" for number in range(100))
     steps = [Step("create", name) for name in OLD]
     for each in fail_each_change(aws, lambda: deploy(aws, OLD, next(names)), steps):
-        assert (each.statuses, each.leftovers) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), each
+        assert (each.statuses, each.leftovers) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), (
+            each
+        )
     assert aws.client("sagemaker").list_endpoints()["Endpoints"] == []
 
 

@@ -52,9 +52,16 @@ def library_code(folder: str) -> bytes:
 
 def create(aws: SimulatedAccount, code: bytes, handler: str) -> None:
     """Create the function ``f`` over the API, with variables that would replace those of the account."""
-    role = aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument=json.dumps(trust("lambda")))
-    policy = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"}}
-    aws.client("iam").put_role_policy(RoleName="r", PolicyName="p", PolicyDocument=json.dumps(policy))
+    role = aws.client("iam").create_role(
+        RoleName="r", AssumeRolePolicyDocument=json.dumps(trust("lambda"))
+    )
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"},
+    }
+    aws.client("iam").put_role_policy(
+        RoleName="r", PolicyName="p", PolicyDocument=json.dumps(policy)
+    )
     aws.client("logs").create_log_group(logGroupName="/aws/lambda/f")
     aws.client("lambda").create_function(
         FunctionName="f",

@@ -24,7 +24,10 @@ ROLE = {"Effect": "Allow", "Action": "kms:Decrypt", "Principal": USER}
 EVERYBODY = {"Effect": "Deny", "Action": "kms:Decrypt", "Principal": "*"}
 OTHERS = {**EVERYBODY, "Condition": {"StringNotEquals": {"kms:CallerAccount": "123456789012"}}}
 IN_S3 = {**ROLE, "Condition": {"StringEquals": {"kms:ViaService": "s3.us-east-1.amazonaws.com"}}}
-DECRYPTS, DENIED = {"Effect": "Allow", "Action": "kms:Decrypt"}, {"Effect": "Deny", "Action": "kms:*"}
+DECRYPTS, DENIED = (
+    {"Effect": "Allow", "Action": "kms:Decrypt"},
+    {"Effect": "Deny", "Action": "kms:*"},
+)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,9 @@ def keyed(*statements: Any, role_may: tuple[str, ...] = ("kms:CreateGrant",)) ->
         ("sns", {"rehearse-data-loses-access"}),
     ],
 )
-def test_key_of_a_log_group_allows_the_service(tmp_path: Any, service: str, expected: set[str]) -> None:
+def test_key_of_a_log_group_allows_the_service(
+    tmp_path: Any, service: str, expected: set[str]
+) -> None:
     """CloudWatch Logs has a name with its Region and one without."""
     principal = {"Service": f"{service}.amazonaws.com"}
     used = {"Effect": "Allow", "Action": "kms:GenerateDataKey*", "Principal": principal}
@@ -112,7 +117,10 @@ def test_narrowed_policy_of_a_volume_key_is_found(tmp_path: Any) -> None:
     found = rehearsal(tmp_path, keyed(ACCOUNT), keyed(ACCOUNT, NO_GRANTS))
     (problem,) = found.problems
     assert (problem.code, problem.severity) == ("rehearse-data-loses-access", Severity.ERROR)
-    assert "role Role may not encrypt storage volumes, under key Key: kms:CreateGrant" in problem.message
+    assert (
+        "role Role may not encrypt storage volumes, under key Key: kms:CreateGrant"
+        in problem.message
+    )
     assert problem.hint.startswith("allow the action in a policy of the role")
 
 
@@ -153,7 +161,9 @@ def test_requests_of_a_role_need_its_boundary_and_the_bucket(
     iam, s3 = aws.client("iam"), aws.client("s3")
     limit: dict[str, str] = {}
     if boundary:
-        found = iam.create_policy(PolicyName="limit", PolicyDocument=document(boundary))["Policy"]["Arn"]
+        found = iam.create_policy(PolicyName="limit", PolicyDocument=document(boundary))["Policy"][
+            "Arn"
+        ]
         limit = {"PermissionsBoundary": found}
     iam.create_role(RoleName="user", AssumeRolePolicyDocument=json.dumps(TRUST), **limit)
     everything = document([statement("Allow", "s3:*")])

@@ -21,8 +21,16 @@ def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
     return decide([{"Statement": list(statements)}], **{**asked, **request})
 
 
-OTHERS = {"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::bucket/private/*"}
-TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+OTHERS = {
+    "Effect": "Allow",
+    "Action": "s3:GetObject",
+    "NotResource": "arn:aws:s3:::bucket/private/*",
+}
+TRUST = {
+    "Effect": "Allow",
+    "Action": "sts:AssumeRole",
+    "Principal": {"Service": "lambda.amazonaws.com"},
+}
 ASSUMING: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
 
 
@@ -40,7 +48,9 @@ ASSUMING: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
         ([TRUST], {**ASSUMING, "principal": Service("ec2.amazonaws.com")}, Decision.NOT_GRANTED),
     ],
 )
-def test_statements_decide(statements: list[Any], request_: dict[str, Any], decision: Decision) -> None:
+def test_statements_decide(
+    statements: list[Any], request_: dict[str, Any], decision: Decision
+) -> None:
     """An Allow needs action, resource and principal; a Deny wins; ``NotResource`` matches all others."""
     assert verdict(*statements, **request_) is decision
 
@@ -54,7 +64,11 @@ def test_statements_decide(statements: list[Any], request_: dict[str, Any], deci
         ({"StringNotEquals": {"a": "x"}}, {"a": "x"}, False),
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "models/"}, True),
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "other/"}, False),
-        ({"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}}, {"a": "arn:aws:sagemaker:us-east-1:1:model/m"}, True),
+        (
+            {"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}},
+            {"a": "arn:aws:sagemaker:us-east-1:1:model/m"},
+            True,
+        ),
         ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "true"}, True),
         ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "no"}, False),
         ({"ArnNotLike": {"a": "arn:aws:iam::1:role/*"}}, {"a": "arn:aws:iam::2:role/r"}, True),
@@ -67,7 +81,9 @@ def test_statements_decide(statements: list[Any], request_: dict[str, Any], deci
         ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
     ],
 )
-def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], holds: bool) -> None:
+def test_conditions_are_evaluated(
+    condition: dict[str, Any], context: dict[str, str], holds: bool
+) -> None:
     """All operators of a condition must match; a missing key matches only a negated operator."""
     expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
     assert verdict({**READ, "Condition": condition}, context=context) is expected
@@ -93,9 +109,14 @@ def test_unsupported_elements_can_be_noted_in_place(statement: dict[str, Any]) -
     """A statement that is known in part allows, and does not deny; one for other actions is not noted."""
     noted: list[str] = []
     assert verdict(statement, note_unknown=noted.append) is Decision.ALLOWED
-    assert verdict(READ, {**statement, "Effect": "Deny"}, note_unknown=noted.append) is Decision.ALLOWED
+    assert (
+        verdict(READ, {**statement, "Effect": "Deny"}, note_unknown=noted.append)
+        is Decision.ALLOWED
+    )
     assert len(noted) == 2
-    assert verdict(statement, action="s3:PutObject", note_unknown=noted.append) is Decision.NOT_GRANTED
+    assert (
+        verdict(statement, action="s3:PutObject", note_unknown=noted.append) is Decision.NOT_GRANTED
+    )
     assert len(noted) == 2
 
 

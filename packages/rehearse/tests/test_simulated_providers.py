@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 POLICY = {
     "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}],
+    "Statement": [
+        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}
+    ],
 }
 KEY_POLICY = {
     "Version": "2012-10-17",
@@ -30,7 +32,9 @@ def aws() -> Iterator[SimulatedAccount]:
         yield account
 
 
-def deployed(aws: SimulatedAccount, name: str, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
+def deployed(
+    aws: SimulatedAccount, name: str, resources: dict[str, tuple[str, dict[str, Any]]]
+) -> Stack:
     """Create or update a stack."""
     body = {key: {"Type": kind, "Properties": each} for key, (kind, each) in resources.items()}
     return deploy(aws, body, name)
@@ -39,19 +43,28 @@ def deployed(aws: SimulatedAccount, name: str, resources: dict[str, tuple[str, d
 def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return one resource of each type; an update changes ``value`` and ``days``."""
     return {
-        "Key": ("AWS::KMS::Key", {"KeyPolicy": {**KEY_POLICY, "Id": value}, "EnableKeyRotation": True}),
+        "Key": (
+            "AWS::KMS::Key",
+            {"KeyPolicy": {**KEY_POLICY, "Id": value}, "EnableKeyRotation": True},
+        ),
         "Alias": ("AWS::KMS::Alias", {"AliasName": "alias/small", "TargetKeyId": {"Ref": "Key"}}),
         "Parameter": ("AWS::SSM::Parameter", {"Type": "String", "Value": value, "Name": "/small"}),
         "Log": ("AWS::Logs::LogGroup", {"RetentionInDays": days}),
         "Images": ("AWS::ECR::Repository", {"RepositoryName": "small"}),
         "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": TRUST}),
-        "Managed": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]}),
+        "Managed": (
+            "AWS::IAM::ManagedPolicy",
+            {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]},
+        ),
         "Schedule": (
             "AWS::Scheduler::Schedule",
             {
                 "ScheduleExpression": f"rate({days} days)",
                 "FlexibleTimeWindow": {"Mode": "OFF"},
-                "Target": {"Arn": "arn:aws:sns:us-east-1:1:t", "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}},
+                "Target": {
+                    "Arn": "arn:aws:sns:us-east-1:1:t",
+                    "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
+                },
             },
         ),
         "Bucket": (
@@ -71,7 +84,9 @@ def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) 
     assert stack.status == "CREATE_COMPLETE", stack.reason
     physical = {name: each.physical.id for name, each in stack.resources.items()}
     assert aws.client("kms").get_key_rotation_status(KeyId=physical["Key"])["KeyRotationEnabled"]
-    (attached,) = aws.client("iam").list_attached_role_policies(RoleName=physical["Role"])["AttachedPolicies"]
+    (attached,) = aws.client("iam").list_attached_role_policies(RoleName=physical["Role"])[
+        "AttachedPolicies"
+    ]
     assert attached["PolicyArn"] == physical["Managed"]
 
     assert deployed(aws, "Small", resources("two", 14)).status == "UPDATE_COMPLETE", stack.reason
@@ -103,7 +118,11 @@ def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) 
         ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}, ".LogGroupClass"),
         ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}, ".Origin"),
         ("AWS::SNS::Topic", {"FifoTopic": True}, ".FifoTopic"),
-        ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}, ""),
+        (
+            "AWS::StepFunctions::StateMachine",
+            {"RoleArn": "arn", "Definition": {"StartAt": "A"}},
+            "",
+        ),
         ("AWS::EC2::Subnet", {"VpcId": "vpc-of-another-account", "CidrBlock": "10.0.0.0/24"}, ""),
     ],
 )
@@ -144,7 +163,12 @@ NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
                 }
             ],
             "SecurityGroupEgress": [
-                {"CidrIp": "255.255.255.255/32", "IpProtocol": "icmp", "FromPort": 252, "ToPort": 86}
+                {
+                    "CidrIp": "255.255.255.255/32",
+                    "IpProtocol": "icmp",
+                    "FromPort": 252,
+                    "ToPort": 86,
+                }
             ],
         },
     ),
@@ -155,7 +179,10 @@ def test_network_is_created_and_deleted(aws: SimulatedAccount) -> None:
     """Zone, tags, DNS and rules are those of the template, without EC2's default rule."""
     stack = deployed(aws, "Network", NETWORK)
     assert stack.status == "CREATE_COMPLETE", stack.reason
-    ec2, made = aws.client("ec2"), {name: each.physical.id for name, each in stack.resources.items()}
+    ec2, made = (
+        aws.client("ec2"),
+        {name: each.physical.id for name, each in stack.resources.items()},
+    )
     (subnet,) = ec2.describe_subnets(SubnetIds=[made["Subnet"]])["Subnets"]
     assert subnet["AvailabilityZone"] == "us-east-1b"
     assert subnet["Tags"] == [{"Key": "Name", "Value": "inside"}]

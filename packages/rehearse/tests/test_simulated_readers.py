@@ -45,7 +45,9 @@ def test_each_archive_is_decrypted_with_its_own_key(aws: SimulatedAccount) -> No
     for name in ("one", "two"):
         keys[name] = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
         place(aws, name, ServerSideEncryption="aws:kms", SSEKMSKeyId=keys[name])
-    assert deploy(aws, many(READS[0], ("kms:Decrypt", keys["one"])), NAME).status == "CREATE_COMPLETE"
+    assert (
+        deploy(aws, many(READS[0], ("kms:Decrypt", keys["one"])), NAME).status == "CREATE_COMPLETE"
+    )
     assert {each.partition(" ")[2] for each in refused(aws)} == {"two.tar.gz"}
     for name in keys:
         place(aws, name)

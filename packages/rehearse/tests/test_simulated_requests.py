@@ -55,7 +55,9 @@ def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
     account.behaviour = CALM
 
 
-def deploy(aws: SimulatedAccount, name: str, properties: dict[str, str], *, fails: bool = False) -> Stack:
+def deploy(
+    aws: SimulatedAccount, name: str, properties: dict[str, str], *, fails: bool = False
+) -> Stack:
     """Create or update a stack with one custom resource, and with a resource after it that may fail."""
     dashboard = "{" if fails else "{}"
     resources: dict[str, Any] = {
@@ -80,7 +82,8 @@ def deploy(aws: SimulatedAccount, name: str, properties: dict[str, str], *, fail
 def requests(log: Path) -> list[tuple[str, str, str]]:
     """Type, version and physical id of each request, in order."""
     return [
-        (kind, version, given) for kind, _, version, given in map(json.loads, log.read_text().splitlines())
+        (kind, version, given)
+        for kind, _, version, given in map(json.loads, log.read_text().splitlines())
     ]
 
 
@@ -108,7 +111,10 @@ def test_requests_are_delivered_twice(aws: SimulatedAccount, tmp_path: Path) -> 
     for seed in range(4):
         log, name = tmp_path / f"log{seed}", f"Twice{seed}"
         aws.behaviour = Behaviour(seed=seed, duplicates_events=True)
-        assert deploy(aws, name, {"Log": str(log), "Id": "one", "Version": "1"}).status == "CREATE_COMPLETE"
+        assert (
+            deploy(aws, name, {"Log": str(log), "Id": "one", "Version": "1"}).status
+            == "CREATE_COMPLETE"
+        )
         assert aws.destroy(name).status == "DELETE_COMPLETE"
         ids = [json.loads(line)[1] for line in log.read_text().splitlines()]
         assert ids == sorted(ids, key=ids.index)  # a repetition directly follows its request
@@ -122,7 +128,12 @@ def test_denied_requests_have_the_form_of_their_service(aws: SimulatedAccount) -
     arn = f"arn:aws:iam::{aws.api.account}:role/powerless"
     credentials = aws.access.assume(arn, service="lambda.amazonaws.com", context={})
     expected: list[tuple[str, str, dict[str, Any], int]] = [
-        ("application-autoscaling", "describe_scalable_targets", {"ServiceNamespace": "sagemaker"}, 400),
+        (
+            "application-autoscaling",
+            "describe_scalable_targets",
+            {"ServiceNamespace": "sagemaker"},
+            400,
+        ),
         ("sagemaker", "describe_endpoint", {"EndpointName": "any"}, 400),
         ("ssm", "get_parameter", {"Name": "any"}, 400),
         ("lambda", "invoke", {"FunctionName": "any", "Payload": b"{}"}, 403),

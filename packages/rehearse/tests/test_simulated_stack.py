@@ -96,7 +96,9 @@ def custom(*, may_invoke_itself: bool = True, **properties: Any) -> dict[str, An
             "Type": "AWS::Lambda::Function",
             "Properties": {
                 "Code": {
-                    "S3Bucket": {"Fn::Sub": "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"},
+                    "S3Bucket": {
+                        "Fn::Sub": "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
+                    },
                     "S3Key": "code.zip",
                 },
                 "Handler": "index.handler",
@@ -139,7 +141,10 @@ def test_resources_without_their_condition_are_left_out(aws: SimulatedAccount) -
     """A resource and an output whose condition is false are not created."""
     never = {"Never": {"Fn::Equals": ["a", "b"]}}
     resources = {"A": topic(), "B": {**topic(), "Condition": "Never"}}
-    outputs = {"Kept": {"Value": {"Ref": "A"}}, "Left": {"Condition": "Never", "Value": {"Ref": "B"}}}
+    outputs = {
+        "Kept": {"Value": {"Ref": "A"}},
+        "Left": {"Condition": "Never", "Value": {"Ref": "B"}},
+    }
     stack = deploy(aws, "Conditional", resources, Conditions=never, Outputs=outputs)
     assert stack.status == "CREATE_COMPLETE"
     assert list(stack.output_values) == ["Kept"]
@@ -160,7 +165,10 @@ def test_failed_update_restores_properties(aws: SimulatedAccount) -> None:
 
 def test_named_resources_cannot_be_replaced(aws: SimulatedAccount) -> None:
     """The replacement of a resource with a fixed name would have the same name, so it fails."""
-    log = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "RoleName": "fixed"}}
+    log = {
+        "Type": "AWS::IAM::Role",
+        "Properties": {"AssumeRolePolicyDocument": TRUST, "RoleName": "fixed"},
+    }
     stack = deploy(aws, "Named", {"A": log})
     moved = {**log, "Properties": {**log["Properties"], "Path": "/elsewhere/"}}  # type: ignore[dict-item]
     deploy(aws, "Named", {"A": moved})
@@ -170,7 +178,9 @@ def test_named_resources_cannot_be_replaced(aws: SimulatedAccount) -> None:
 
 def test_retained_resources_outlive_the_stack(aws: SimulatedAccount) -> None:
     """``Retain`` keeps a resource when the stack is deleted, as the events report."""
-    stack = deploy(aws, "Retaining", {"Kept": {**topic(), "DeletionPolicy": "Retain"}, "Gone": topic()})
+    stack = deploy(
+        aws, "Retaining", {"Kept": {**topic(), "DeletionPolicy": "Retain"}, "Gone": topic()}
+    )
     aws.destroy("Retaining")
     assert stack.status == "DELETE_COMPLETE"
     assert [arn for arn in topics(aws, stack) if "-Kept-" in arn] == topics(aws, stack) != []
@@ -223,14 +233,23 @@ def test_failing_and_silent_functions_fail_the_stack(aws: SimulatedAccount) -> N
 
 def test_change_sets_show_replacements(aws: SimulatedAccount) -> None:
     """A change set has the changed property, the replacement, and the resources that it affects."""
-    policy = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": {"Fn::GetAtt": ["A", "TopicName"]}}}
+    policy = {
+        "Type": "AWS::SNS::Topic",
+        "Properties": {"DisplayName": {"Fn::GetAtt": ["A", "TopicName"]}},
+    }
     deploy(aws, "Telling", {"A": topic(TopicName="Telling-a"), "B": policy, "Gone": topic()})
-    body = json.dumps({"Resources": {"A": topic(TopicName="Telling-b"), "B": policy, "New": topic()}})
+    body = json.dumps(
+        {"Resources": {"A": topic(TopicName="Telling-b"), "B": policy, "New": topic()}}
+    )
     client = aws.client("cloudformation")
     client.create_change_set(StackName="Telling", ChangeSetName="next", TemplateBody=body)
     described = client.describe_change_set(StackName="Telling", ChangeSetName="next")["Changes"]
-    changes = {each["ResourceChange"]["LogicalResourceId"]: each["ResourceChange"] for each in described}
-    actions = {name: (change["Action"], change.get("Replacement")) for name, change in changes.items()}
+    changes = {
+        each["ResourceChange"]["LogicalResourceId"]: each["ResourceChange"] for each in described
+    }
+    actions = {
+        name: (change["Action"], change.get("Replacement")) for name, change in changes.items()
+    }
     assert actions == {
         "A": ("Modify", "True"),
         "B": ("Modify", "False"),
@@ -267,4 +286,6 @@ def test_environment_of_the_process_is_unchanged(aws: SimulatedAccount, tmp_path
     environment = aws.environment()
     assert environment["AWS_ENDPOINT_URL"] == aws.endpoint_url
     assert base64.b64encode(environment["AWS_ACCESS_KEY_ID"].encode()) == b"dGVzdGluZw=="
-    assert all(url.startswith("http://") for name, url in environment.items() if "ENDPOINT_URL" in name)
+    assert all(
+        url.startswith("http://") for name, url in environment.items() if "ENDPOINT_URL" in name
+    )

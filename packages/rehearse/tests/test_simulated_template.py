@@ -52,15 +52,23 @@ Resources:
 """
     properties = parse_template(text).resources["A"].properties
     assert properties["TopicName"] == {"Fn::Sub": "${AWS::StackName}-topic"}
-    assert [tag["Value"] for tag in properties["Tags"]] == ["2012-10-17", {"Fn::GetAtt": ["B", "TopicName"]}]
+    assert [tag["Value"] for tag in properties["Tags"]] == [
+        "2012-10-17",
+        {"Fn::GetAtt": ["B", "TopicName"]},
+    ]
 
 
 def test_create_only_properties_replace() -> None:
     """The resource's schema determines which properties cause a replacement."""
-    config, endpoint = (resource_schema(f"AWS::SageMaker::{name}") for name in ("EndpointConfig", "Endpoint"))
+    config, endpoint = (
+        resource_schema(f"AWS::SageMaker::{name}") for name in ("EndpointConfig", "Endpoint")
+    )
     assert config.replacing_changes({"KmsKeyId": "a"}, {"KmsKeyId": "b"}) == {"KmsKeyId"}
     assert config.recreation("Tags") == "Never"
-    assert endpoint.replacing_changes({"EndpointConfigName": "a"}, {"EndpointConfigName": "b"}) == set()
+    assert (
+        endpoint.replacing_changes({"EndpointConfigName": "a"}, {"EndpointConfigName": "b"})
+        == set()
+    )
     assert endpoint.recreation("EndpointName") == "Always"
 
 
@@ -74,7 +82,11 @@ def test_create_only_properties_replace() -> None:
         ("AWS::Logs::LogGroup", {"RetentionInDays": "31"}, "not one of"),
         ("AWS::CloudWatch::Alarm", {"EvaluationPeriods": [3]}, "EvaluationPeriods"),
         ("AWS::SQS::Queue", {"DelaySeconds": "1000"}, "maximum of 900"),
-        ("AWS::EC2::Route", {"RouteTableId": "rtb-1", "DestinationCidrBlock": "0.0.0.0/0"}, "exactly one of"),
+        (
+            "AWS::EC2::Route",
+            {"RouteTableId": "rtb-1", "DestinationCidrBlock": "0.0.0.0/0"},
+            "exactly one of",
+        ),
         ("AWS::EC2::VPCGatewayAttachment", {"VpcId": "vpc-1"}, "exactly one of"),
     ],
 )
@@ -97,13 +109,18 @@ def test_scalars_may_be_strings() -> None:
 @pytest.mark.parametrize(
     ("kind", "properties"),
     [
-        ("AWS::Omics::Workflow", {"Name": "a", "ParameterTemplate": {"of a, b": {"Description": "x"}}}),
+        (
+            "AWS::Omics::Workflow",
+            {"Name": "a", "ParameterTemplate": {"of a, b": {"Description": "x"}}},
+        ),
         ("AWS::SageMaker::ModelPackage", {"CustomerMetadataProperties": {"a": "b"}}),
         ("AWS::SSM::Parameter", {"Type": "String", "Value": "x", "Tags": {"é": "b"}}),
         ("AWS::Glue::UserDefinedFunction", {"FunctionName": "a", "DatabaseName": "b"}),
     ],
 )
-def test_patterns_that_python_cannot_read_end_no_rehearsal(kind: str, properties: dict[str, Any]) -> None:
+def test_patterns_that_python_cannot_read_end_no_rehearsal(
+    kind: str, properties: dict[str, Any]
+) -> None:
     """Names and values that the pattern of a schema allows are accepted, also if nothing here reads it."""
     resource_schema(kind).check(properties)
 
@@ -111,14 +128,27 @@ def test_patterns_that_python_cannot_read_end_no_rehearsal(kind: str, properties
 def test_requests_are_checked_against_the_service_model() -> None:
     """Enumerations, maxima and patterns are checked, which botocore does not do; scalars are converted."""
     variant = {"VariantName": "a", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
-    request = {"EndpointConfigName": "c", "ProductionVariants": [{**variant, "InitialInstanceCount": "2"}]}
+    request = {
+        "EndpointConfigName": "c",
+        "ProductionVariants": [{**variant, "InitialInstanceCount": "2"}],
+    }
     converted, errors = conform("sagemaker", "CreateEndpointConfig", request)
     assert errors == []
     assert converted["ProductionVariants"][0]["InitialInstanceCount"] == 2
-    wrong = {**variant, "InstanceType": "ml.bogus.large", "VariantName": "no spaces", "Colour": "red"}
+    wrong = {
+        **variant,
+        "InstanceType": "ml.bogus.large",
+        "VariantName": "no spaces",
+        "Colour": "red",
+    }
     _, errors = conform("sagemaker", "CreateEndpointConfig", {"ProductionVariants": [wrong]})
     text = "; ".join(errors)
-    for part in ("EndpointConfigName is missing", "unknown member Colour", "ml.bogus.large", "no spaces"):
+    for part in (
+        "EndpointConfigName is missing",
+        "unknown member Colour",
+        "ml.bogus.large",
+        "no spaces",
+    ):
         assert part in text
 
 
@@ -156,7 +186,10 @@ def evaluator() -> Evaluator:
     """Return the evaluator of a stack with one bucket."""
     stacks = Stacks(ServiceApi("http://127.0.0.1", "123456789012", "us-east-1", None))
     stack = stacks.add("Shop")
-    stacks.add("Platform").outputs = [Output("Key", "arn"), Output("S", "value", export_name="Shared")]
+    stacks.add("Platform").outputs = [
+        Output("Key", "arn"),
+        Output("S", "value", export_name="Shared"),
+    ]
     request = Request(stack.name, stack.id, "Bucket", "AWS::S3::Bucket", {})
     bucket = Deployed(request, Physical("my-bucket", {"Arn": "arn:aws:s3:::my-bucket"}))
     return stacks.evaluator(stack, Template({}), {"Stage": "live"}, {"Bucket": bucket})
@@ -168,7 +201,10 @@ def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
     text = {"Fn::Sub": "|".join(f"${{{name}}}" for name in names)}
     assert evaluator.evaluate(text) == "us-east-1|live|my-bucket|arn:aws:s3:::my-bucket"
     assert evaluator.evaluate({"Fn::ImportValue": "Shared"}) == "value"
-    assert evaluator.evaluate({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Key"}}) == "arn"
+    assert (
+        evaluator.evaluate({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Key"}})
+        == "arn"
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +214,10 @@ def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
         ({"Fn::GetAtt": ["Bucket", "Nothing"]}, r"Bucket has no attribute Nothing, only \['Arn'\]"),
         ({"Fn::GetAtt": ["Nothing", "Arn"]}, "no resource is called Nothing"),
         ({"Fn::ImportValue": "Nothing"}, "No export named Nothing found"),
-        ({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Vpc"}}, "No output named Vpc found"),
+        (
+            {"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Vpc"}},
+            "No output named Vpc found",
+        ),
         ({"Fn::GetAZs": "eu-west-1"}, "eu-west-1 is not the Region of the stack, us-east-1"),
     ],
 )

@@ -23,7 +23,8 @@ MODEL, STACK = "AWS::SageMaker::Model", "AWS::CloudFormation::Stack"
 def _named(names: list[Any]) -> SynthesizedStack:
     """Return a stack with a model for each name."""
     resources = {
-        f"M{number}": {"Type": MODEL, "Properties": {"ModelName": name}} for number, name in enumerate(names)
+        f"M{number}": {"Type": MODEL, "Properties": {"ModelName": name}}
+        for number, name in enumerate(names)
     }
     return SynthesizedStack("Shop", Template({"Resources": resources}))
 
@@ -50,7 +51,9 @@ def test_conditions_are_evaluated_once() -> None:
 def test_text_that_doubles_is_one_error(name: Callable[[int], Any]) -> None:
     """A name that contains the one before four times, thirty deep, has 4^30 characters."""
     stack = _named(["aaaa", *map(name, range(30))])
-    with pytest.raises(TemplateBudgetError, match=r"^Shop/M29: Fn::\w+: its value has more than 1,000,000"):
+    with pytest.raises(
+        TemplateBudgetError, match=r"^Shop/M29: Fn::\w+: its value has more than 1,000,000"
+    ):
         stack.known_properties("M29")
 
 
@@ -70,7 +73,9 @@ def test_lists_that_double_are_one_error() -> None:
 
     body = {"Conditions": {"C": {"Fn::Equals": [1, 1]}}, "Outputs": outputs}
     stack = SynthesizedStack("Shop", Template(body), outputs=_App())
-    with pytest.raises(TemplateBudgetError, match=r"its references take more than 2,000,000 steps to follow"):
+    with pytest.raises(
+        TemplateBudgetError, match=r"its references take more than 2,000,000 steps to follow"
+    ):
         [stack.output(f"O{number}") for number in range(40)]
 
 
@@ -85,7 +90,9 @@ def test_chains_have_a_depth() -> None:
     stack = _named(["a", *({"Fn::Sub": f"${{M{one}}}"} for one in range(100))])
     assert stack.name_of("M50") == "a"
     stack = _named(["a", *({"Fn::Sub": f"${{M{one}}}"} for one in range(100))])
-    with pytest.raises(TemplateBudgetError, match=r"Shop/M100: Fn::Sub: is nested more than 64 functions"):
+    with pytest.raises(
+        TemplateBudgetError, match=r"Shop/M100: Fn::Sub: is nested more than 64 functions"
+    ):
         stack.name_of("M100")
     circle = [{"Fn::Join": ["", [{"Ref": f"M{(one + 1) % 9}"}] * 2]} for one in range(9)]
     assert set(_named(circle).name_of("M0")) <= set("M0123456789")
@@ -118,10 +125,17 @@ def test_nested_stacks_that_share_a_template_are_counted(tmp_path: Path) -> None
     """Thirty templates of which each nests the next twice stand for 2^30 stacks."""
     for number in range(30):
         nested = {"Type": STACK, "Metadata": {"aws:asset:path": f"{number + 1}.json"}}
-        (tmp_path / f"{number}.json").write_text(json.dumps({"Resources": {"A": nested, "B": nested}}))
+        (tmp_path / f"{number}.json").write_text(
+            json.dumps({"Resources": {"A": nested, "B": nested}})
+        )
     (tmp_path / "30.json").write_text("{}")
-    _write(tmp_path, {"Shop": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "0.json"}}})
-    with pytest.raises(TemplateError, match=r"has more than 2,000 stacks, nested ones and those of stages"):
+    _write(
+        tmp_path,
+        {"Shop": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "0.json"}}},
+    )
+    with pytest.raises(
+        TemplateError, match=r"has more than 2,000 stacks, nested ones and those of stages"
+    ):
         list(Assembly(tmp_path).all_stacks())
 
 

@@ -19,7 +19,14 @@ KEY = {"Fn::GetAtt": ["Key", "Arn"]}
 OBJECTS = {"Fn::Join": ["", [{"Fn::GetAtt": ["Out", "Arn"]}, "/*"]]}
 ROOT = {"AWS": {"Fn::Join": ["", ["arn:aws:iam::", {"Ref": "AWS::AccountId"}, ":root"]]}}
 READS = ["s3:GetObject", "ecr:*"]
-WRITES = ["s3:PutObject", "sns:Publish", "kms:Decrypt", "kms:GenerateDataKey", "kms:CreateGrant", "ec2:*"]
+WRITES = [
+    "s3:PutObject",
+    "sns:Publish",
+    "kms:Decrypt",
+    "kms:GenerateDataKey",
+    "kms:CreateGrant",
+    "ec2:*",
+]
 IN_S3 = {"asynchronous responses", "captured data", "core dumps"}
 DATA = {
     "s3:PutObject": IN_S3,
@@ -60,29 +67,43 @@ def writing() -> Resources:
     output = {"S3OutputPath": folder("answers"), "NotificationConfig": notified}
     config["AsyncInferenceConfig"] = {"OutputConfig": output}
     by_default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY}
-    encryption = {"ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": by_default}]}
+    encryption = {
+        "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": by_default}]
+    }
     everything = statement("kms:*", Principal=ROOT)
     more: dict[str, tuple[str, dict[str, Any]]] = {
         "Key": ("AWS::KMS::Key", {"KeyPolicy": document(everything)}),
         "Out": ("AWS::S3::Bucket", {"BucketEncryption": encryption}),
         "Topic": ("AWS::SNS::Topic", {"KmsMasterKeyId": KEY}),
         "Boundary": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": document(statement("*"))}),
-        "BucketPolicy": ("AWS::S3::BucketPolicy", {"Bucket": {"Ref": "Out"}, "PolicyDocument": nothing()}),
-        "TopicPolicy": ("AWS::SNS::TopicPolicy", {"Topics": [{"Ref": "Topic"}], "PolicyDocument": nothing()}),
+        "BucketPolicy": (
+            "AWS::S3::BucketPolicy",
+            {"Bucket": {"Ref": "Out"}, "PolicyDocument": nothing()},
+        ),
+        "TopicPolicy": (
+            "AWS::SNS::TopicPolicy",
+            {"Topics": [{"Ref": "Topic"}], "PolicyDocument": nothing()},
+        ),
     }
-    resources |= {name: {"Type": kind, "Properties": properties} for name, (kind, properties) in more.items()}
+    resources |= {
+        name: {"Type": kind, "Properties": properties} for name, (kind, properties) in more.items()
+    }
     statements_of(resources, "Policy")[:] = [statement(*READS), statement(*WRITES)]
     return resources
 
 
 def nothing() -> dict[str, Any]:
     """The policy of a resource that allows a service only."""
-    return document(statement("s3:List*", "sns:List*", Principal={"Service": "events.amazonaws.com"}))
+    return document(
+        statement("s3:List*", "sns:List*", Principal={"Service": "events.amazonaws.com"})
+    )
 
 
 def statements_of(resources: Resources, name: str) -> list[dict[str, Any]]:
     properties = resources[name]["Properties"]
-    found: list[dict[str, Any]] = properties["KeyPolicy" if name == "Key" else "PolicyDocument"]["Statement"]
+    found: list[dict[str, Any]] = properties["KeyPolicy" if name == "Key" else "PolicyDocument"][
+        "Statement"
+    ]
     return found
 
 
@@ -165,7 +186,9 @@ def test_what_failed_before_is_a_warning(tmp_path: Path) -> None:
     broken = without("s3:PutObject", "Policy")
     found = rehearsal(tmp_path, broken, broken)
     assert {each.severity for each in found.problems} == {Severity.WARNING}
-    assert all(each.message.startswith("before and after the update, role Role") for each in found.problems)
+    assert all(
+        each.message.startswith("before and after the update, role Role") for each in found.problems
+    )
     capture = broken["Config"]["Properties"].pop("DataCaptureConfig")
     broken["Config"]["Properties"] = {
         "ProductionVariants": endpoint()["Config"]["Properties"]["ProductionVariants"],
@@ -190,14 +213,18 @@ LIMIT = {
         (OUTSIDE, set()),
     ],
 )
-def test_boundary_that_a_role_gets_limits_it(tmp_path: Path, boundary: Any, expected: set[str]) -> None:
+def test_boundary_that_a_role_gets_limits_it(
+    tmp_path: Path, boundary: Any, expected: set[str]
+) -> None:
     """A policy of the stack and one of AWS are known; another is named and allows everything."""
     old, new = ({**endpoint(), "Limit": LIMIT} for _ in range(2))
     new["Role"] = copy.deepcopy(old["Role"])
     new["Role"]["Properties"]["PermissionsBoundary"] = boundary
     found = rehearsal(tmp_path, old, new)
     assert codes(found) == expected
-    assert all("(update Role) on, a new instance cannot start" in each.message for each in found.problems)
+    assert all(
+        "(update Role) on, a new instance cannot start" in each.message for each in found.problems
+    )
     assert ("existing managed policy limits" in found.not_simulated) is (boundary == OUTSIDE)
     assert found.way_back is not None
     assert found.way_back.succeeds
@@ -220,7 +247,10 @@ def test_description_of_a_role_changes_in_place(tmp_path: Path) -> None:
 def connected(*statements: dict[str, Any]) -> Resources:
     """An endpoint in a network of others, whose role has these permissions to use it."""
     resources = endpoint()
-    network = {"Subnets": ["subnet-0123456789abcdef0"], "SecurityGroupIds": ["sg-0123456789abcdef0"]}
+    network = {
+        "Subnets": ["subnet-0123456789abcdef0"],
+        "SecurityGroupIds": ["sg-0123456789abcdef0"],
+    }
     resources["Model"]["Properties"]["VpcConfig"] = network
     statements_of(resources, "Policy").extend(statements)
     return resources
@@ -235,12 +265,17 @@ def test_instance_needs_the_network_actions(tmp_path: Path, action: str) -> None
     )
     (problem,) = found.problems
     assert problem.code == "rehearse-reader-loses-access"
-    assert f"Could not attach to subnet-0123456789abcdef0: {action} is not allowed" in problem.message
+    assert (
+        f"Could not attach to subnet-0123456789abcdef0: {action} is not allowed" in problem.message
+    )
 
 
 def test_network_actions_may_be_narrowed(tmp_path: Path) -> None:
     """By the resources that each supports, or by a condition whose value is not known, which is named."""
-    arns = [f"arn:aws:ec2:*:*:{each}" for each in ("network-interface/*", "subnet/*", "security-group/*")]
+    arns = [
+        f"arn:aws:ec2:*:*:{each}"
+        for each in ("network-interface/*", "subnet/*", "security-group/*")
+    ]
     others = [each for each in NETWORK_ACTIONS if each != "ec2:CreateNetworkInterface"]
     new = connected(
         {**statement("ec2:CreateNetworkInterface"), "Resource": arns},

@@ -58,7 +58,13 @@ def written(
     data = "s3://models/many/" if is_multi_model else "s3://models/one/model.tar.gz"
     default = {} if is_multi_model else {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}
     mode = "MultiModel" if is_multi_model else "SingleModel"
-    given = {"Image": IMAGE, "ModelDataUrl": data, "Mode": mode, "Environment": default, **(container or {})}
+    given = {
+        "Image": IMAGE,
+        "ModelDataUrl": data,
+        "Mode": mode,
+        "Environment": default,
+        **(container or {}),
+    }
     production = {
         "VariantName": "AllTraffic",
         "ModelName": "first",
@@ -161,7 +167,10 @@ VARIANTS: dict[str, Answer] = {
         "ContainerStartupHealthCheckTimeoutInSeconds": 90,
         "VariantInstanceProvisionTimeoutInSeconds": 600,
     },
-    "machine": {"EnableSSMAccess": True, "InferenceAmiVersion": "al2-ami-sagemaker-inference-gpu-2"},
+    "machine": {
+        "EnableSSMAccess": True,
+        "InferenceAmiVersion": "al2-ami-sagemaker-inference-gpu-2",
+    },
     "reservation": {
         "CapacityReservationConfig": {
             "CapacityReservationPreference": "capacity-reservations-only",
@@ -297,22 +306,37 @@ def _named(policy: Any) -> Answer:
 CAPTURED: Answer = {"InitialSamplingPercentage": 1, "CaptureOptions": []}
 NOT_CARRIED: dict[str, tuple[str, Answer]] = {
     "property that is new": ("new-feature", {"variant": {"NewFeature": {"Level": 1}}}),
-    "explainer": ("explainer-config", {"config": {"ExplainerConfig": {"ClarifyExplainerConfig": {}}}}),
+    "explainer": (
+        "explainer-config",
+        {"config": {"ExplainerConfig": {"ClarifyExplainerConfig": {}}}},
+    ),
     "capture of a whole bucket": (
         "data-capture-prefix",
         {"config": {"DataCaptureConfig": {**CAPTURED, "DestinationS3Uri": "s3://b"}}},
     ),
     "key by its alias": ("kms-key-alias", {"config": {"KmsKeyId": "alias/own"}}),
-    "registry in the VPC": ("image-config", {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}}),
+    "registry in the VPC": (
+        "image-config",
+        {"container": {"ImageConfig": {"RepositoryAccessMode": "Vpc"}}},
+    ),
     "suspended scaling": (
         "suspended-state",
-        {"scaling": {"targets": [{**TARGET, "SuspendedState": {"DynamicScalingInSuspended": True}}]}},
+        {
+            "scaling": {
+                "targets": [{**TARGET, "SuspendedState": {"DynamicScalingInSuspended": True}}]
+            }
+        },
     ),
-    "steps": ("step-scaling-policy", scaled(policies={"PolicyName": "steps", "PolicyType": "StepScaling"})),
+    "steps": (
+        "step-scaling-policy",
+        scaled(policies={"PolicyName": "steps", "PolicyType": "StepScaling"}),
+    ),
     "metric math": (
         "metric-math-policy",
         scaled(
-            policies=tracking({"TargetValue": 1, "CustomizedMetricSpecification": {"Metrics": [{"Id": "m"}]}})
+            policies=tracking(
+                {"TargetValue": 1, "CustomizedMetricSpecification": {"Metrics": [{"Id": "m"}]}}
+            )
         ),
     ),
     "action with an end": (
@@ -352,7 +376,9 @@ def test_moved_tag_is_replaced_by_the_digest_that_runs(tmp_path: Path) -> None:
     for now, expected in ((digest, ":latest"), ("sha256:" + "b" * 64, f"@{digest}")):
         folder = tmp_path / expected[1:8]
         folder.mkdir()
-        _, template = written(folder, container={"Image": image}, endpoint=running, tag_digests={image: now})
+        _, template = written(
+            folder, container={"Image": image}, endpoint=running, tag_digests={image: now}
+        )
         found = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Image"]
         assert str(found).rstrip("']}").endswith(f"serving{expected}")
 
@@ -366,5 +392,7 @@ def test_secret_may_have_any_name(tmp_path: Path) -> None:
     adoption, template = written(tmp_path, container={"Environment": environment | served})
     assert not adoption.problems
     given = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Environment"]
-    assert {each["Ref"] for name, each in given.items() if name in environment} == set(adoption.parameters)
+    assert {each["Ref"] for name, each in given.items() if name in environment} == set(
+        adoption.parameters
+    )
     assert len(adoption.parameters) == len(environment)

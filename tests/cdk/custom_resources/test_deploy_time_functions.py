@@ -12,7 +12,15 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import ENVIRONMENT, add_endpoint, add_many, make_app, resources, synthesize, write_model
+from cdk_apps import (
+    ENVIRONMENT,
+    add_endpoint,
+    add_many,
+    make_app,
+    resources,
+    synthesize,
+    write_model,
+)
 
 from constructs_triton import CompressionType
 from constructs_triton.cdk import DeployTimeFunctions
@@ -31,7 +39,9 @@ def add_functions(stack: cdk.Stack, path: Path) -> None:
 
 def of_functions(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     """The properties of the functions' resources of a type."""
-    return [each["Properties"] for name, each in resources(template, kind).items() if "Function" in name]
+    return [
+        each["Properties"] for name, each in resources(template, kind).items() if "Function" in name
+    ]
 
 
 def test_settings_reach_every_function(tmp_path: Path) -> None:
@@ -44,7 +54,9 @@ def test_settings_reach_every_function(tmp_path: Path) -> None:
         log_encryption_key=key,
         log_retention=logs.RetentionDays.ONE_YEAR,
         reserved_concurrent_executions=2,
-        permissions_boundary=iam.ManagedPolicy.from_managed_policy_name(network, "Boundary", "boundary"),
+        permissions_boundary=iam.ManagedPolicy.from_managed_policy_name(
+            network, "Boundary", "boundary"
+        ),
     )
     stack = cdk.Stack(app, "Models", env=ENVIRONMENT)
     DeployTimeFunctions.of(stack).configure(reserved_concurrent_executions=5)
@@ -64,16 +76,26 @@ def test_settings_reach_every_function(tmp_path: Path) -> None:
             sids = [each.get("Sid") for each in policy["Properties"]["PolicyDocument"]["Statement"]]
             assert "AttachToVpc" in sids
     (created,) = resources(synthesize(network), "AWS::KMS::Key").values()
-    assert "EncryptLogs" in [each.get("Sid") for each in created["Properties"]["KeyPolicy"]["Statement"]]
+    assert "EncryptLogs" in [
+        each.get("Sid") for each in created["Properties"]["KeyPolicy"]["Statement"]
+    ]
 
 
 def test_every_custom_resource_has_a_timeout(stack: cdk.Stack, tmp_path: Path) -> None:
     """CloudFormation waits longer than the function may run, and never its default of an hour by accident."""
     requests = tmp_path / "requests.json"
     RecordedRequests([RecordedRequest("one", {}, {})]).save(requests)
-    options: dict[str, Any] = {"scaling_guard": True, "verify_update": True, "verify_responses": requests}
-    endpoint = add_endpoint(stack, tmp_path / "models", compression_type=CompressionType.NONE, **options)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    options: dict[str, Any] = {
+        "scaling_guard": True,
+        "verify_update": True,
+        "verify_responses": requests,
+    }
+    endpoint = add_endpoint(
+        stack, tmp_path / "models", compression_type=CompressionType.NONE, **options
+    )
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+        "Gpu"
+    )
     add_many(stack, tmp_path / "models", "Many")
     template = synthesize(stack)
     functions = resources(template, "AWS::Lambda::Function")
@@ -101,7 +123,10 @@ def test_subnets_without_a_route_are_reported(tmp_path: Path) -> None:
     found = Annotations.from_stack(stack).find_warning(
         "*", Match.string_like_regexp("function-without-route")
     )
-    missing = {each.id: str(each.entry.data).partition(" for ")[2].partition(", which")[0] for each in found}
+    missing = {
+        each.id: str(each.entry.data).partition(" for ")[2].partition(", which")[0]
+        for each in found
+    }
     assert missing == {
         "/Test/Endpoint/ScalingGuard/Function": "application-autoscaling, cloudformation, sagemaker.api, ssm",
         "/Test/Endpoint/UpdateCheck/Function": "sagemaker.api",
@@ -111,7 +136,9 @@ def test_subnets_without_a_route_are_reported(tmp_path: Path) -> None:
 def test_settings_come_before_the_functions(stack: cdk.Stack, tmp_path: Path) -> None:
     """Settings after a function was created are refused, and so are values that would block a stack."""
     functions = DeployTimeFunctions.of(stack)
-    with pytest.raises(InvalidValueError, match="reserved_concurrent_executions: must be at least 1"):
+    with pytest.raises(
+        InvalidValueError, match="reserved_concurrent_executions: must be at least 1"
+    ):
         functions.configure(reserved_concurrent_executions=0)
     with pytest.raises(InvalidValueError, match="vpc: is required with vpc_subnets"):
         functions.configure(vpc_subnets=ISOLATED)

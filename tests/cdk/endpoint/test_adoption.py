@@ -80,7 +80,9 @@ def test_function_may_update_this_endpoint_only(stack: cdk.Stack, tmp_path: Path
     assert sum(f":endpoint/{NAME.lower()}" in each for each in arns) == 1
     assert sum(":endpoint-config/*" in each for each in arns) == 1
     assert len(arns) == 3
-    assert f"parameter/constructs-triton/adopted/{NAME}" in str(found["RememberEndpoint"]["Resource"])
+    assert f"parameter/constructs-triton/adopted/{NAME}" in str(
+        found["RememberEndpoint"]["Resource"]
+    )
     assert "EncryptFleet" not in found
 
 
@@ -89,7 +91,9 @@ def test_function_may_encrypt_for_sagemaker_only(stack: cdk.Stack, tmp_path: Pat
     key = kms.Key.from_key_arn(
         stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
     )
-    statement = statements(adopted(stack, tmp_path, encryption_key=key), "AdoptionPolicy")["EncryptFleet"]
+    statement = statements(adopted(stack, tmp_path, encryption_key=key), "AdoptionPolicy")[
+        "EncryptFleet"
+    ]
     assert statement["Action"] == "kms:CreateGrant"
     assert statement["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
     assert "kms:ViaService" in statement["Condition"]["StringEquals"]
@@ -106,7 +110,10 @@ def test_name_may_be_a_parameter(stack: cdk.Stack, tmp_path: Path) -> None:
     ("props", "message"),
     [
         ({"endpoint_name": None}, "endpoint_name: is required with adopt_existing"),
-        ({"log_retention": logs.RetentionDays.ONE_MONTH}, "log_retention: not supported with adopt_existing"),
+        (
+            {"log_retention": logs.RetentionDays.ONE_MONTH},
+            "log_retention: not supported with adopt_existing",
+        ),
         ({"removal_policy": cdk.RemovalPolicy.RETAIN}, "use RETAIN_ON_UPDATE_OR_DELETE"),
         (
             {

@@ -28,7 +28,9 @@ def annotation_texts(root: cdk.Stack | cdk.App) -> list[str]:
     ]
 
 
-def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_app_of_the_readme_has_no_annotations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first app of README.md, with a sample repository, has no annotations."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     monkeypatch.chdir(tmp_path)
@@ -42,9 +44,13 @@ def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytes
 def test_scaled_variants_and_keys_have_no_annotations(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaled variants, and a key beside local NVMe storage, have no annotations."""
     variants = [TritonVariant(variant_name=name) for name in ("Blue", "Green")]
-    endpoint = add_endpoint(stack, tmp_path, encryption_key=kms.Key(stack, "Key"), variants=variants)
+    endpoint = add_endpoint(
+        stack, tmp_path, encryption_key=kms.Key(stack, "Key"), variants=variants
+    )
     for variant in endpoint.variants:
-        variant.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization("Gpu")
+        variant.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization(
+            "Gpu"
+        )
     assert annotation_texts(stack) == []
 
 

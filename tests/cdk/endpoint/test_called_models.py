@@ -58,7 +58,13 @@ def test_called_models_are_packed_and_loaded(stack: cdk.Stack, path: Path) -> No
     """The archive of an ensemble contains what its step calls, and the environment loads it."""
     repository = add_repository(stack, path)
     add_ensemble(stack, repository, instance_type=CPU)
-    assert archived_models(repository, "pipeline") == ("pipeline", "last", "other", "scale", "shift")
+    assert archived_models(repository, "pipeline") == (
+        "pipeline",
+        "last",
+        "other",
+        "scale",
+        "shift",
+    )
     found = variables(stack)
     assert found[ARGUMENTS] == "--load-model=last --load-model=other"
     assert found["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
@@ -68,7 +74,9 @@ def test_called_models_are_packed_and_loaded(stack: cdk.Stack, path: Path) -> No
     ("environment", "expected"),
     [
         (
-            TritonEnvironment(additional_models=["last"], additional_args=["--strict-readiness=true"]),
+            TritonEnvironment(
+                additional_models=["last"], additional_args=["--strict-readiness=true"]
+            ),
             "--load-model=last --load-model=other --strict-readiness=true",
         ),
         ({ARGUMENTS: "--load-model=last -v"}, "--load-model=other --load-model=last -v"),
@@ -82,14 +90,17 @@ def test_arguments_of_the_user_are_kept(path: Path, environment: Any, expected: 
 
 
 @pytest.mark.parametrize(
-    "environment", [TritonEnvironment(additional_models=["scale"]), {ARGUMENTS: "--load-model=scale"}]
+    "environment",
+    [TritonEnvironment(additional_models=["scale"]), {ARGUMENTS: "--load-model=scale"}],
 )
 def test_loaded_models_are_in_the_archive(stack: cdk.Stack, path: Path, environment: Any) -> None:
     """A model that the archive lacks would end the server; the error's fix packs and loads it."""
 
     def add(id: str, **calls: Any) -> None:
         repository = add_repository(stack, path, id=f"{id}Models", **calls)
-        add_endpoint(stack, repository, id, model="shift", instance_type=CPU, environment=environment)
+        add_endpoint(
+            stack, repository, id, model="shift", instance_type=CPU, environment=environment
+        )
 
     with pytest.raises(
         InvalidValueError, match=r'archive of model "shift", got "scale"; set calls='
@@ -144,7 +155,9 @@ def test_models_in_s3_cannot_be_composed(stack: cdk.Stack, tmp_path: Path) -> No
     """What is not read at synth cannot have declared calls, and an archive is not split."""
     bucket = s3.Bucket(stack, "Bucket")
     stored = ModelSource.from_bucket(bucket, "a.tar.gz")
-    with pytest.raises(InvalidValueError, match=r"^calls, also_served: the models are not read at synth"):
+    with pytest.raises(
+        InvalidValueError, match=r"^calls, also_served: the models are not read at synth"
+    ):
         TritonModelRepository(stack, "Models", source=stored, calls={"a": ["b"]})
     archive = ModelSource.from_archive(tmp_path / "a.tar.gz")
     with pytest.raises(InvalidValueError, match=r"^also_served: an archive is uploaded unchanged"):

@@ -35,9 +35,18 @@ def endpoint(path: Path) -> TritonEndpoint:
 @pytest.mark.parametrize(
     ("props", "message"),
     [
-        ({"source": "models"}, r'^source: must be of type ModelSource, got "models"; write ModelSource'),
-        ({"check": False}, "^check: must be of type RepositoryCheck, got False; write RepositoryCheck.off"),
-        ({"prune_after": 30}, r"^prune_after: must be of type Duration, got 30; write Duration\.days"),
+        (
+            {"source": "models"},
+            r'^source: must be of type ModelSource, got "models"; write ModelSource',
+        ),
+        (
+            {"check": False},
+            "^check: must be of type RepositoryCheck, got False; write RepositoryCheck.off",
+        ),
+        (
+            {"prune_after": 30},
+            r"^prune_after: must be of type Duration, got 30; write Duration\.days",
+        ),
         (
             {"bucket": "mine"},
             r"^bucket: must be an object with \w+, got .mine.; write s3\.Bucket\.from_bucket_name",
@@ -46,8 +55,14 @@ def endpoint(path: Path) -> TritonEndpoint:
             {"encryption_key": "arn"},
             r"^encryption_key: must be an object with \w+, got .arn.; write kms\.Key\.from_key",
         ),
-        ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be an object with \w+, got .arn."),
-        ({"target_model_naming": "x"}, '^target_model_naming: must be "content" or "plain", got \'x\''),
+        (
+            {"asset_encryption_key": "arn"},
+            r"^asset_encryption_key: must be an object with \w+, got .arn.",
+        ),
+        (
+            {"target_model_naming": "x"},
+            '^target_model_naming: must be "content" or "plain", got \'x\'',
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -82,7 +97,9 @@ def test_wrong_property_of_a_repository_shows_an_example(
             r'^Own\.target_value: must be a number, got "3"; write it without quotes',
         ),
         (
-            lambda count: count.scale_on_concurrent_requests("Busy", target_concurrent_requests="3"),
+            lambda count: count.scale_on_concurrent_requests(
+                "Busy", target_concurrent_requests="3"
+            ),
             r'^target_concurrent_requests: must be a number, got "3"; write it without quotes',
         ),
         (
@@ -99,7 +116,9 @@ def test_wrong_property_of_a_repository_shows_an_example(
             r"^Steps\.cooldown: must be of type Duration, got 60; write Duration\.seconds",
         ),
         (
-            lambda count: count.scale_on_schedule("Day", schedule="cron(0 8 * * ? *)", min_capacity=2),
+            lambda count: count.scale_on_schedule(
+                "Day", schedule="cron(0 8 * * ? *)", min_capacity=2
+            ),
             r"^Day\.schedule: must be of type Schedule, got .*; write Schedule\.cron",
         ),
         (
@@ -109,7 +128,9 @@ def test_wrong_property_of_a_repository_shows_an_example(
             r'^Day\.start_time: must be of type datetime, got "2030-01-31"',
         ),
         (
-            lambda count: count.scale_on_schedule("Day", schedule=Schedule.cron(hour="8"), min_capacity="2"),
+            lambda count: count.scale_on_schedule(
+                "Day", schedule=Schedule.cron(hour="8"), min_capacity="2"
+            ),
             r'^Day\.min_capacity: must be a number, got "2"',
         ),
     ],
@@ -130,7 +151,9 @@ def cdk_metric() -> cdk.aws_cloudwatch.Metric:
 
 def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
     """A fractional number of instances raises an error, because CloudFormation rejects it."""
-    with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a whole number .*, got 2\.5"):
+    with pytest.raises(
+        InvalidValueError, match=r"^max_capacity: must be a whole number .*, got 2\.5"
+    ):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
 
 
@@ -139,7 +162,9 @@ def test_error_does_not_print_a_token(stack: cdk.Stack, path: Path) -> None:
     instance_type = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
     endpoint = add_endpoint(stack, path, model="other", instance_type=instance_type)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    with pytest.raises(InvalidValueError, match="got a value that is known only at deployment; set gpu"):
+    with pytest.raises(
+        InvalidValueError, match="got a value that is known only at deployment; set gpu"
+    ):
         count.scale_on_gpu_utilization("Gpu")
 
 
@@ -147,7 +172,9 @@ def test_grant_that_allows_nothing_is_refused(stack: cdk.Stack, path: Path) -> N
     """A name that is not a model, archive or pattern raises an error; tokens are allowed."""
     endpoint = add_many(stack, path)
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-    with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?$'):
+    with pytest.raises(
+        InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?$'
+    ):
         endpoint.grant_invoke(caller, target_models=["othr"])
     with pytest.raises(
         InvalidValueError, match=r'no model or archive of that name, got "other\.tar\.gz"; did you'
@@ -181,7 +208,10 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
     (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_bucket(ANY, "a.tar.gz")),
     (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_s3_prefix(ANY, "models/")),
     (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
-    (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInferenceConfig(bucket=ANY)),
+    (
+        r"^async_inference.bucket: must be an object with \w+",
+        lambda *_: AsyncInferenceConfig(bucket=ANY),
+    ),
     (
         r'^deployment.wait_interval: must be of type Duration, got "text"; write Duration\.seconds',
         lambda *_: Deployment.rolling(wait_interval=ANY),
@@ -201,7 +231,10 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
         r"^at_max_capacity_for: must be of type Duration, got .text.",
         lambda _, endpoint: endpoint.add_alarms(at_max_capacity_for=ANY),
     ),
-    (r"^plan: must be an object with \w+, got .text.", lambda _, endpoint: endpoint.apply_plan(ANY)),
+    (
+        r"^plan: must be an object with \w+, got .text.",
+        lambda _, endpoint: endpoint.apply_plan(ANY),
+    ),
 ]
 
 

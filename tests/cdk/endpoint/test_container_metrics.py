@@ -63,7 +63,9 @@ def model_files(stack: cdk.Stack, id: str) -> list[str]:
         return tar.getnames()
 
 
-def test_the_archive_has_the_publisher_and_the_server_loads_it(stack: cdk.Stack, path: Path) -> None:
+def test_the_archive_has_the_publisher_and_the_server_loads_it(
+    stack: cdk.Stack, path: Path
+) -> None:
     """The default model stays, a further model is packed and loaded, and metrics are on."""
     publish(stack, path, endpoint_name="shop")
     (container,) = containers(stack).values()
@@ -104,7 +106,9 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
     stack = make_stack()
     variants = [TritonVariant(variant_name="Blue"), TritonVariant(variant_name="Green")]
     endpoint = publish(stack, path, variants=variants)
-    names = {each["Environment"]["CONTAINER_METRICS_VARIANT"] for each in containers(stack).values()}
+    names = {
+        each["Environment"]["CONTAINER_METRICS_VARIANT"] for each in containers(stack).values()
+    }
     assert names == {"Blue", "Green"}
     warnings = [each.data for each in endpoint.node.metadata if "custom metrics" in str(each.data)]
     assert len(warnings) == 1
@@ -113,7 +117,9 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
     assert metric.dimensions == {"Endpoint": "Test/Endpoint", "Variant": "Green", "Model": "scale"}
 
 
-def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(stack: cdk.Stack, path: Path) -> None:
+def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(
+    stack: cdk.Stack, path: Path
+) -> None:
     """The name of a nested stack is known only in the deployment."""
     nested = cdk.NestedStack(stack, "Inner")
     endpoint = publish(nested, path)
@@ -163,9 +169,16 @@ OFF = {"SAGEMAKER_TRITON_ALLOW_METRICS": "false"}
         ({"image": TritonImage.dlc("23.02")}, "needs an image of version 23.07 or later"),
         ({"environment": TritonEnvironment(allow_metrics=False)}, "got allow_metrics=false"),
         ({"environment": OFF}, "got allow_metrics=false"),
-        ({"environment": TritonEnvironment(additional_args=["--metrics-address=::1"])}, "--metrics-address"),
         (
-            {"environment": TritonEnvironment(additional_args=["--metrics-config=counter_latencies=false"])},
+            {"environment": TritonEnvironment(additional_args=["--metrics-address=::1"])},
+            "--metrics-address",
+        ),
+        (
+            {
+                "environment": TritonEnvironment(
+                    additional_args=["--metrics-config=counter_latencies=false"]
+                )
+            },
             "counter_latencies=false",
         ),
         ({"environment": {"CONTAINER_METRICS_INTERVAL": "0.5"}}, r'1 to 3600 seconds, got "0.5"'),
@@ -173,7 +186,9 @@ OFF = {"SAGEMAKER_TRITON_ALLOW_METRICS": "false"}
         ({"compression_type": CompressionType.NONE}, "packed at synth, got uncompressed files"),
     ],
 )
-def test_what_would_publish_nothing_is_refused(path: Path, props: dict[str, Any], message: str) -> None:
+def test_what_would_publish_nothing_is_refused(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
     """Each of these would start a server whose metrics cannot be read."""
     stack = make_stack()
     with pytest.raises(InvalidValueError, match=message):
@@ -184,7 +199,9 @@ def test_what_would_publish_nothing_is_refused(path: Path, props: dict[str, Any]
 def test_a_model_of_the_publishers_name_is_refused(path: Path) -> None:
     """Your own model is not replaced."""
     write_model(path, "_metrics")
-    with pytest.raises(InvalidValueError, match=r'adds a model "_metrics", but .* has one of that name'):
+    with pytest.raises(
+        InvalidValueError, match=r'adds a model "_metrics", but .* has one of that name'
+    ):
         publish(make_stack(), path)
 
 
@@ -194,17 +211,23 @@ def test_an_archive_that_is_packed_elsewhere_is_refused(stack: cdk.Stack) -> Non
     repository = TritonModelRepository(
         stack, "Models", source=ModelSource.from_bucket(bucket, "archives/m.tar.gz")
     )
-    with pytest.raises(InvalidValueError, match=r"packed at synth, got the archive archives/m\.tar\.gz"):
+    with pytest.raises(
+        InvalidValueError, match=r"packed at synth, got the archive archives/m\.tar\.gz"
+    ):
         add_endpoint(stack, repository, model="m", container_metrics=True)
 
 
 def test_a_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     """Its server starts without models."""
-    with pytest.raises(InvalidValueError, match="container_metrics: not supported on multi-model endpoints"):
+    with pytest.raises(
+        InvalidValueError, match="container_metrics: not supported on multi-model endpoints"
+    ):
         add_many(stack, path, container_metrics=True)
 
 
-def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(stack: cdk.Stack, path: Path) -> None:
+def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(
+    stack: cdk.Stack, path: Path
+) -> None:
     """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
     endpoint = publish(stack, path)
     alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
@@ -213,8 +236,12 @@ def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(stack: cdk.Sta
         "AllTrafficQueueTimescale",
         "AllTrafficQueueTimeshift",
     }
-    found = {str(each["AlarmDescription"]): each for each in properties(stack, "AWS::CloudWatch::Alarm")}
-    queue = next(each for text, each in found.items() if 'too long in the queue of model "scale"' in text)
+    found = {
+        str(each["AlarmDescription"]): each for each in properties(stack, "AWS::CloudWatch::Alarm")
+    }
+    queue = next(
+        each for text, each in found.items() if 'too long in the queue of model "scale"' in text
+    )
     assert queue["Threshold"] == 50_000
     assert [each.get("Expression") for each in queue["Metrics"]] == [
         "IF(requests1 > 0, queuetime1 / requests1, 0)",
@@ -244,12 +271,19 @@ def test_an_asynchronous_endpoint_may_have_no_instances(stack: cdk.Stack, path: 
     assert "AllTrafficContainerMetricsMissing" not in alarms
 
 
-def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(stack: cdk.Stack, path: Path) -> None:
+def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(
+    stack: cdk.Stack, path: Path
+) -> None:
     """A row has queue and compute time by model; without the option there is none."""
     publish(stack, path).add_dashboard()
     serve(stack, path, "Other").add_dashboard()
-    bodies = [flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")]
-    assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [0, 1]
+    bodies = [
+        flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")
+    ]
+    assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [
+        0,
+        1,
+    ]
     assert sum(body.count("scale: queue") for body in bodies) == 1
 
 
@@ -268,11 +302,20 @@ def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
     assert_update_keeps_serving(old, new, failures="none", orders=1)
 
 
-def test_a_response_cache_has_two_more_metrics_in_the_price(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_a_response_cache_has_two_more_metrics_in_the_price(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """Hits and misses are published only with a cache."""
     write_model(tmp_path, "m")
     environment = TritonEnvironment(additional_args=["--cache-config=local,size=1048576"])
     endpoint = add_endpoint(
-        stack, tmp_path, model=None, instance_type=CPU, environment=environment, container_metrics=True
+        stack,
+        tmp_path,
+        model=None,
+        instance_type=CPU,
+        environment=environment,
+        container_metrics=True,
     )
-    assert "1 model publishes 9 custom metrics, about $2.70" in str([e.data for e in endpoint.node.metadata])
+    assert "1 model publishes 9 custom metrics, about $2.70" in str(
+        [e.data for e in endpoint.node.metadata]
+    )

@@ -35,7 +35,11 @@ GPU = InstanceType.of("ml.g5.xlarge")
 CLASSES: list[tuple[Any, type, set[str]]] = [
     (TritonEndpoint, EndpointOptions, {"scope", "id", "model_repository", "model"}),
     (TritonEnsembleEndpoint, EndpointOptions, {"scope", "id", "model_repository", "ensemble"}),
-    (TritonMultiModelEndpoint, EndpointOptions, {"scope", "id", "model_repository", "model_cache_setting"}),
+    (
+        TritonMultiModelEndpoint,
+        EndpointOptions,
+        {"scope", "id", "model_repository", "model_cache_setting"},
+    ),
     (TritonVariant, VariantOptions, {"variant_name", "model_repository", "model", "instance_type"}),
     (TritonComponentEndpoint, ComponentEndpointOptions, {"scope", "id"}),
     (
@@ -79,7 +83,8 @@ def test_signature_has_types_and_defaults() -> None:
     assert repr(endpoint["inference_ami_version"].default) == "<derived>"
     assert inspect.signature(TritonVariant).parameters["initial_instance_count"].default is None
     assert (
-        repr(inspect.signature(TritonAlarms).parameters["no_invocations_for"].default) == "Duration.days(1)"
+        repr(inspect.signature(TritonAlarms).parameters["no_invocations_for"].default)
+        == "Duration.days(1)"
     )
 
 
@@ -123,7 +128,10 @@ def test_every_property_checks_its_type(name: str) -> None:
             {"security_groups": ["sg-1"]},
             r'^security_groups: .* ISecurityGroup, got "sg-1"; write ec2\.Security',
         ),
-        ({"security_groups": []}, "^security_groups: must have 1 to 5 security groups, got 0; add one"),
+        (
+            {"security_groups": []},
+            "^security_groups: must have 1 to 5 security groups, got 0; add one",
+        ),
         ({"vpc": "vpc-1"}, r'^vpc: .* IVpc, got "vpc-1"; write ec2\.Vpc\.from_lookup'),
         ({"scaling_guard": "yes"}, "^scaling_guard: .* bool, got"),
         ({"initial_variant_weight": True}, "^initial_variant_weight: must be a number, got True"),
@@ -161,5 +169,7 @@ def test_none_means_the_default() -> None:
     assert "inference_ami_version" not in options
     given["inference_ami_version"] = None
     assert with_defaults(given, EndpointOptions)["inference_ami_version"] is None
-    derived = [name for name, each in declared_values(EndpointOptions).items() if each.default is DERIVED]
+    derived = [
+        name for name, each in declared_values(EndpointOptions).items() if each.default is DERIVED
+    ]
     assert derived == ["inference_ami_version"]

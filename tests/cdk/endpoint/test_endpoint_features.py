@@ -94,12 +94,20 @@ def topics(name: Any) -> Any:
 
 
 BAD_FEATURES: list[tuple[str, Any, str]] = [
-    ("share", lambda b: DataCapture(bucket=b, initial_sampling_percentage=101), "from 0 to 100 percent"),
+    (
+        "share",
+        lambda b: DataCapture(bucket=b, initial_sampling_percentage=101),
+        "from 0 to 100 percent",
+    ),
     ("misspelt topic", topics("SUCCESS_TOPIC"), "did you mean"),
     ("unset topic", topics("SUCCESS_NOTIFICATION_TOPIC"), "set success_topic, or"),
     ("unknown topic", topics("X"), "write one of them"),
     ("error topic", topics("ERROR_NOTIFICATION_TOPIC"), "set error_topic"),
-    ("topic", topics("SUCCESS_NOTIFICATION_TOPIC"), 'the topic of "SUCCESS_NOTIFICATION_TOPIC" is not set'),
+    (
+        "topic",
+        topics("SUCCESS_NOTIFICATION_TOPIC"),
+        'the topic of "SUCCESS_NOTIFICATION_TOPIC" is not set',
+    ),
     ("modes", lambda b: DataCapture(bucket=b, capture_modes=[]), "must be some of Input, Output"),
     ("whole bucket", lambda b: DataCapture(bucket=b, prefix=""), "must not be empty"),
     ("slash", lambda b: DataCapture(bucket=b, prefix="/x/"), 'write "x"'),
@@ -136,7 +144,10 @@ def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message
 def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
     """The configuration has outputs, topics and concurrency, and the role has permissions for them."""
     bucket = s3.Bucket(stack, "Bucket")
-    success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
+    success, error = (
+        sns.Topic(stack, "Success"),
+        sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key")),
+    )
     add_ensemble(
         stack,
         path,
@@ -179,7 +190,9 @@ def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: P
     upload = str(["s3:AbortMultipartUpload", "s3:PutObject"])
     assert set(granted) == {"sagemaker:InvokeEndpointAsync", upload, "s3:GetObject"}
     assert flat(granted[upload]["Resource"]).endswith("/async/input/*")
-    with pytest.raises(InvalidValueError, match="needs an asynchronous endpoint; set async_inference"):
+    with pytest.raises(
+        InvalidValueError, match="needs an asynchronous endpoint; set async_inference"
+    ):
         add_ensemble(make_stack(), path).grant_invoke_async(caller)
 
 
@@ -206,7 +219,9 @@ def test_enhanced_metrics_are_not_for_multi_model_endpoints(stack: cdk.Stack, pa
     frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
     add_many(stack, path, metrics_config=frequency)
     assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
-    with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not supported on multi-model"):
+    with pytest.raises(
+        InvalidValueError, match="enable_enhanced_metrics: not supported on multi-model"
+    ):
         add_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
 
 
@@ -297,7 +312,12 @@ def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
         stack = make_stack()
         subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
         vpc = ec2.Vpc(
-            stack, "Vpc", max_azs=2, nat_gateways=0, subnet_configuration=subnets, gateway_endpoints=own
+            stack,
+            "Vpc",
+            max_azs=2,
+            nat_gateways=0,
+            subnet_configuration=subnets,
+            gateway_endpoints=own,
         )
         if route:
             TritonVpcEndpoints(stack, "Routes", vpc=vpc, **route)
@@ -320,11 +340,16 @@ def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
 def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
     """Each endpoint adds its own policy in its own stack, without a dependency cycle."""
     app = make_app()
-    roles, serving = cdk.Stack(app, "Roles", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
+    roles, serving = (
+        cdk.Stack(app, "Roles", env=ENVIRONMENT),
+        cdk.Stack(app, "Serving", env=ENVIRONMENT),
+    )
     role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     bucket = s3.Bucket(serving, "Bucket")
     for name in ("A", "B"):
-        add_ensemble(serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name))
+        add_ensemble(
+            serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name)
+        )
     assembly = app.synth()
     template = assembly.get_stack_artifact(serving.artifact_id).template
     attached = policies(template)
@@ -336,11 +361,19 @@ def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
 def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
     """Cross-stack references are those of the CDK, and nested stacks work too."""
     app = make_app()
-    base, serving = cdk.Stack(app, "Base", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
+    base, serving = (
+        cdk.Stack(app, "Base", env=ENVIRONMENT),
+        cdk.Stack(app, "Serving", env=ENVIRONMENT),
+    )
     nested = cdk.NestedStack(serving, "Nested")
-    shared: dict[str, Any] = {"vpc": ec2.Vpc(base, "Vpc", max_azs=1), "encryption_key": kms.Key(base, "Key")}
+    shared: dict[str, Any] = {
+        "vpc": ec2.Vpc(base, "Vpc", max_azs=1),
+        "encryption_key": kms.Key(base, "Key"),
+    }
     endpoint = add_many(nested, add_repository(base, path), **shared)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+        "Gpu"
+    )
     assembly = app.synth()
     stack = assembly.get_stack_artifact(serving.artifact_id)
     assert base.artifact_id in [each.id for each in stack.dependencies]

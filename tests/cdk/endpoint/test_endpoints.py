@@ -87,7 +87,10 @@ def test_image_and_host_follow_the_instance_type(path: Path) -> None:
     add_ensemble(gpu, path)
     add_ensemble(cpu, path, instance_type=CPU)
     template = synthesize(cpu)
-    assert only_variant(synthesize(gpu))["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert (
+        only_variant(synthesize(gpu))["InferenceAmiVersion"]
+        == "al2023-ami-sagemaker-inference-gpu-4-1"
+    )
     assert "InferenceAmiVersion" not in only_variant(template)
     assert primary_container(template)["Image"].endswith("sagemaker-tritonserver:26.05-py3-cpu")
 
@@ -133,7 +136,9 @@ def test_statement_is_added_to_the_role_before_the_model(stack: cdk.Stack, path:
     template = synthesize(stack)
     assert statements(template)["ReadLabels"]["Action"] == "dynamodb:GetItem"
     (model,) = resources(template, "AWS::SageMaker::Model").values()
-    (policy,) = [name for name, each in policies(template).items() if "ReadLabels" in str(each["Properties"])]
+    (policy,) = [
+        name for name, each in policies(template).items() if "ReadLabels" in str(each["Properties"])
+    ]
     assert policy in model["DependsOn"]
 
 
@@ -166,7 +171,9 @@ def test_unknown_model_names_the_property(
 
 def test_immutable_role_is_not_changed(stack: cdk.Stack, path: Path) -> None:
     """An immutable imported role gets no policy."""
-    role = iam.Role.from_role_arn(stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False)
+    role = iam.Role.from_role_arn(
+        stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False
+    )
     add_ensemble(stack, path, role=role)
     assert policies(synthesize(stack)) == {}
 
@@ -197,7 +204,9 @@ def test_two_endpoints_in_one_stack(path: Path) -> None:
         *(add_many(stack, repository, f"Many{index}") for index in range(2)),
     ]
     for endpoint in endpoints:
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+            "Gpu"
+        )
     template = synthesize(stack)
     assert len(resources(template, "AWS::SageMaker::Endpoint")) == 4
     assert len(resources(template, "AWS::Lambda::Function")) == 1
@@ -243,8 +252,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
-def test_refused_endpoint_leaves_nothing_behind(path: Path, props: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED]
+)
+def test_refused_endpoint_leaves_nothing_behind(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
     """A property out of range raises an error before anything is added, so the ID can be used again."""
     stack = make_stack()
     with pytest.raises(InvalidValueError, match=message):
@@ -262,7 +275,9 @@ def test_gpu_model_on_a_cpu_instance_is_refused(stack: cdk.Stack, tmp_path: Path
 
 def test_ensemble_endpoint_refuses_other_models(stack: cdk.Stack, path: Path) -> None:
     """TritonEnsembleEndpoint raises an error for a model that is not an ensemble."""
-    with pytest.raises(InvalidValueError, match='must be a model with platform "ensemble", got "scale"'):
+    with pytest.raises(
+        InvalidValueError, match='must be a model with platform "ensemble", got "scale"'
+    ):
         add_ensemble(stack, path, ensemble="scale")
 
 
@@ -281,7 +296,9 @@ def test_ensemble_needs_its_own_construct(stack: cdk.Stack, path: Path) -> None:
 def test_warnings_become_annotations(stack: cdk.Stack, path: Path) -> None:
     """A warning is annotated at synth with a code that can be acknowledged."""
     add_many(stack, path, instance_type=InstanceType.of("ml.g5.12xlarge"))
-    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings(stack))
+    assert any(
+        "[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings(stack)
+    )
 
 
 def test_connections_need_a_vpc(path: Path) -> None:

@@ -44,8 +44,16 @@ def test_weights_of_a_hub_get_the_longest_startup_timeout(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "props", "message"),
     [
-        ({"model": "Qwen/Qwen3-0.6B"}, {"enable_network_isolation": True}, "with network isolation"),
-        ({"model": "Qwen/Qwen3-0.6B", "tensor_parallel_size": 2}, {}, r"world size \(2\) is larger"),
+        (
+            {"model": "Qwen/Qwen3-0.6B"},
+            {"enable_network_isolation": True},
+            "with network isolation",
+        ),
+        (
+            {"model": "Qwen/Qwen3-0.6B", "tensor_parallel_size": 2},
+            {},
+            r"world size \(2\) is larger",
+        ),
     ],
 )
 def test_endpoint_decides_what_a_model_may_use(

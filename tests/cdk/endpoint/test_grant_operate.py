@@ -56,7 +56,9 @@ def test_the_stack_of_an_imported_endpoint_is_not_granted(stack: cdk.Stack) -> N
     assert actions_of(stack) == READS
 
 
-def test_an_operator_of_several_endpoints_has_one_valid_policy(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_an_operator_of_several_endpoints_has_one_valid_policy(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """IAM refuses a policy in which two statements have the same id."""
     role = operator(stack)
     for name in ("First", "Second"):
@@ -73,7 +75,9 @@ def requests(folder: Path, **members: Any) -> Path:
     return path
 
 
-def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_verification_runs_when_configuration_or_requests_change(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """The resource refers to both, and its function may call this endpoint and read one object."""
     add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
     template = synthesize(stack)
@@ -85,14 +89,20 @@ def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stac
     assert actions == ["sagemaker:InvokeEndpoint", "s3:GetObject", "cloudformation:DescribeStacks"]
 
 
-def test_a_target_model_on_a_single_model_endpoint_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_a_target_model_on_a_single_model_endpoint_is_refused(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """Nothing is added to the stack."""
     recorded = requests(tmp_path, target_model="alpha")
-    with pytest.raises(InvalidValueError, match=r'must not have a target_model .* got "alpha"; remove it'):
+    with pytest.raises(
+        InvalidValueError, match=r'must not have a target_model .* got "alpha"; remove it'
+    ):
         add_endpoint(stack, tmp_path, verify_responses=recorded)
 
 
-def test_a_missing_file_is_refused_before_anything_is_added(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_before_anything_is_added(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """The error names the file and the command that records one."""
     with pytest.raises(InvalidValueError, match=r"no\.json: .*invoke --record"):
         add_endpoint(stack, tmp_path, verify_responses=tmp_path / "no.json")

@@ -10,7 +10,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from cdk_apps import add_endpoint, flat, only, resources, synthesize
 
-from constructs_triton import InstanceType, ITritonEndpoint, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    ITritonEndpoint,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+)
 from constructs_triton_core.errors import InvalidValueError
 
 ARN = "arn:aws:sagemaker:us-east-1:210987654321:endpoint/digits"
@@ -67,7 +72,9 @@ def test_unknown_instance_type_needs_its_gpus(stack: cdk.Stack) -> None:
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match="got the unknown type of an imported endpoint"):
         count.scale_on_gpu_utilization("Gpu")
-    with pytest.raises(InvalidValueError, match=r"cfn_model: the model of .* imported endpoint is unknown"):
+    with pytest.raises(
+        InvalidValueError, match=r"cfn_model: the model of .* imported endpoint is unknown"
+    ):
         _ = endpoint.variants[0].cfn_model
 
 
@@ -87,7 +94,9 @@ def test_import_needs_a_name_or_an_arn(stack: cdk.Stack) -> None:
     with pytest.raises(InvalidValueError, match="is required; set it, or set endpoint_arn"):
         TritonEndpoint.from_endpoint_attributes(stack, "Imported")
     with pytest.raises(InvalidValueError, match="cannot be combined with endpoint_arn"):
-        TritonEndpoint.from_endpoint_attributes(stack, "Imported", endpoint_name="digits", endpoint_arn=ARN)
+        TritonEndpoint.from_endpoint_attributes(
+            stack, "Imported", endpoint_name="digits", endpoint_arn=ARN
+        )
     with pytest.raises(InvalidValueError, match="must be the ARN of an endpoint"):
         TritonEndpoint.from_endpoint_arn(stack, "Imported", "arn:aws:s3:::bucket")
     with pytest.raises(InvalidValueError, match="endpoint_name: must match"):
@@ -103,7 +112,9 @@ def test_arn_may_be_a_token(stack: cdk.Stack) -> None:
     assert stack.resolve(endpoint.endpoint_arn) == {"Ref": "Arn"}
 
 
-def test_step_functions_accept_created_and_imported_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_step_functions_accept_created_and_imported_endpoints(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """A state machine in JavaScript accepts created and imported endpoints as IEndpoint."""
     made = add_endpoint(stack, tmp_path, "Made")
     imported = TritonEndpoint.from_endpoint_arn(stack, "Imported", ARN)

@@ -121,7 +121,9 @@ def test_plan_for_each_type_is_a_model_of_its_own(stack: cdk.Stack, tmp_path: Pa
     assert set(models) == {override, variant_of(stack)["ModelName"]["Fn::GetAtt"][0]}
     urls = [each["Properties"]["PrimaryContainer"]["ModelDataUrl"] for each in models.values()]
     assert urls[0] != urls[1]
-    read = str([each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])])
+    read = str(
+        [each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])]
+    )
     for url in urls:
         assert url.rpartition("/")[2] in read
     assert all("DependsOn" in each for each in models.values())
@@ -136,7 +138,9 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
     accepted = make_stack()
     repository = add_repository(accepted, plans, "Compatible")
     make_endpoint(
-        accepted, plans, instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=repository)]
+        accepted,
+        plans,
+        instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=repository)],
     )
     assert len(resources(synthesize(accepted), "AWS::SageMaker::Model")) == 2
 
@@ -145,18 +149,33 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
     ("props", "message"),
     [
         ({"instance_pools": None}, "^instance_type: is required; write instance_type="),
-        ({"instance_type": L4}, "^instance_type: not supported together with instance_pools, got ml.g6"),
+        (
+            {"instance_type": L4},
+            "^instance_type: not supported together with instance_pools, got ml.g6",
+        ),
         ({"instance_pools": []}, "^instance_pools: must have 1 to 5 pools, got 0"),
-        ({"instance_pools": [*POOLS, *POOLS, InstancePool(T4), InstancePool(T4)]}, "got 6; remove 1"),
+        (
+            {"instance_pools": [*POOLS, *POOLS, InstancePool(T4), InstancePool(T4)]},
+            "got 6; remove 1",
+        ),
         ({"instance_pools": [L4]}, r"^instance_pools: must be of type InstancePool, got .* write"),
         ({"instance_pools": [*POOLS, POOLS[0]]}, 'must be unique, got "ml.g6.2xlarge" twice'),
         (
             {"instance_pools": [*POOLS, InstancePool(InstanceType.of("ml.c7i.xlarge"))]},
             'all types must have GPUs or none, .* got "ml.g6.2xlarge" and "ml.c7i.xlarge"',
         ),
-        ({"instance_pools": [InstancePool(L4, model="other")]}, "no pool uses the model_repository"),
-        ({"variants": [TritonVariant(variant_name="A")]}, "^variants: not supported together with instance_"),
-        ({"shadow_variant": TritonVariant(variant_name="A")}, "^shadow_variant: not supported together"),
+        (
+            {"instance_pools": [InstancePool(L4, model="other")]},
+            "no pool uses the model_repository",
+        ),
+        (
+            {"variants": [TritonVariant(variant_name="A")]},
+            "^variants: not supported together with instance_",
+        ),
+        (
+            {"shadow_variant": TritonVariant(variant_name="A")},
+            "^shadow_variant: not supported together",
+        ),
         (
             {
                 "capacity_reservation": CapacityReservationConfig(
@@ -186,7 +205,12 @@ def test_pools_are_refused_on_multi_model_endpoints(stack: cdk.Stack, path: Path
     [
         ("ml.g6.2xlarge", "ml.p3.2xlarge", {}, "gpu-older-than-image"),
         ("ml.c7i.xlarge", "ml.c7g.xlarge", {}, "instance-type-arm"),
-        ("ml.c7i.xlarge", "ml.c5d.xlarge", {"volume_size": cdk.Size.gibibytes(9)}, "volume-size-on-nvme"),
+        (
+            "ml.c7i.xlarge",
+            "ml.c5d.xlarge",
+            {"volume_size": cdk.Size.gibibytes(9)},
+            "volume-size-on-nvme",
+        ),
     ],
 )
 def test_error_of_a_type_names_the_type(
@@ -194,13 +218,17 @@ def test_error_of_a_type_names_the_type(
 ) -> None:
     """Every type is checked: the GPU, the processor and the disk of the second are wrong."""
     pools = [InstancePool(InstanceType.of(name)) for name in (first, second)]
-    with pytest.raises(InvalidValueError, match=rf"^instance_pools, {re.escape(second)}: .*\[{code}\]"):
+    with pytest.raises(
+        InvalidValueError, match=rf"^instance_pools, {re.escape(second)}: .*\[{code}\]"
+    ):
         make_endpoint(make_stack(), path, instance_pools=pools, **props)
 
 
 def test_partitions_and_serverless_have_no_pools(path: Path) -> None:
     """CloudFormation has no property for partitions of a GPU, and serverless endpoints have no instances."""
-    with pytest.raises(TypeError, match="unexpected keyword argument 'accelerator_partition_layouts'"):
+    with pytest.raises(
+        TypeError, match="unexpected keyword argument 'accelerator_partition_layouts'"
+    ):
         make_endpoint(make_stack(), path, accelerator_partition_layouts=[])
     with pytest.raises(InvalidValueError, match=r"^serverless_config: not supported"):
         make_endpoint(make_stack(), path, serverless_config={"max_concurrency": 5})
@@ -210,7 +238,9 @@ def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
     """Models that need more GPUs than one of the types has are refused, with all types that have too few."""
     write_model(tmp_path, "scale", group="kind: KIND_GPU gpus: [0, 1, 2, 3]")
     pools = [InstancePool(InstanceType.of("ml.g6.12xlarge")), *POOLS]
-    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.g6\.2xlarge, ml\.g5\.2xlarge: "):
+    with pytest.raises(
+        InvalidValueError, match=r"^instance_pools, ml\.g6\.2xlarge, ml\.g5\.2xlarge: "
+    ):
         make_endpoint(make_stack(), tmp_path, instance_pools=pools)
 
 
@@ -222,14 +252,18 @@ def test_warning_of_some_types_names_them(stack: cdk.Stack, tmp_path: Path) -> N
     make_endpoint(stack, tmp_path, instance_pools=pools)
     synthesize(stack)
     (found,) = [each for each in warnings(stack) if "target-shared-memory" in each]
-    assert "on ml.m7i.2xlarge: Python models need 14.1 GiB of shared memory, got 16 GiB" not in found
+    assert (
+        "on ml.m7i.2xlarge: Python models need 14.1 GiB of shared memory, got 16 GiB" not in found
+    )
     assert "on ml.m7i.xlarge: Python models need 14.1 GiB of shared memory, got 8 GiB" in found
 
 
 def test_different_default_amis_need_one_ami(path: Path) -> None:
     """All types run one AMI, so it must be chosen if the defaults differ; SageMaker's own is a warning."""
     props: dict[str, Any] = {"image": TritonImage.dlc("25.04")}
-    with pytest.raises(InvalidValueError, match=r"ml\.g6\.2xlarge: not known, ml\.g5\.2xlarge: al2-ami-"):
+    with pytest.raises(
+        InvalidValueError, match=r"ml\.g6\.2xlarge: not known, ml\.g5\.2xlarge: al2-ami-"
+    ):
         make_endpoint(make_stack(), path, **props)
     chosen = make_stack()
     make_endpoint(chosen, path, inference_ami_version=AMI, **props)
@@ -262,7 +296,9 @@ def test_type_that_is_a_token_has_a_pool(stack: cdk.Stack, path: Path) -> None:
 def test_pool_needs_a_type() -> None:
     """The error shows how a pool is written."""
     missing: Any = None
-    with pytest.raises(InvalidValueError, match=r"^instance_type: is required; write InstancePool\("):
+    with pytest.raises(
+        InvalidValueError, match=r"^instance_type: is required; write InstancePool\("
+    ):
         InstancePool(missing)
 
 
@@ -271,7 +307,9 @@ def test_pools_without_gpus(stack: cdk.Stack, path: Path) -> None:
     pools = [InstancePool(InstanceType.of(name)) for name in ("ml.c7i.xlarge", "ml.m7i.xlarge")]
     make_endpoint(stack, path, instance_pools=pools)
     assert "InferenceAmiVersion" not in variant_of(stack)
-    assert "-cpu" in str(only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
+    assert "-cpu" in str(
+        only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"]
+    )
 
 
 def test_assertion_of_an_endpoint_knows_all_types(stack: cdk.Stack, path: Path) -> None:

@@ -78,7 +78,9 @@ def test_package_of_the_marketplace_needs_isolation(
     stack: cdk.Stack, account: str, is_isolated: bool | None, warned: bool
 ) -> None:
     """AWS requires network isolation for models of AWS Marketplace, so its absence is a warning."""
-    arn = f"arn:aws:sagemaker:us-east-1:{account}:model-package/iris-8f00905c1f927a512b73ea29dd09ae30"
+    arn = (
+        f"arn:aws:sagemaker:us-east-1:{account}:model-package/iris-8f00905c1f927a512b73ea29dd09ae30"
+    )
     repository = TritonModelRepository(stack, "Models", source=ModelSource.from_model_package(arn))
     make(stack, repository, model="iris", enable_network_isolation=is_isolated)
     found = [each for each in warnings(stack) if "AWS Marketplace need network isolation" in each]
@@ -90,7 +92,10 @@ def test_log_group_is_created_before_the_endpoint(stack: cdk.Stack, path: Path) 
     endpoint = make(stack, path, endpoint_name="scores", log_retention=logs.RetentionDays.ONE_WEEK)
     template = synthesize(stack)
     ((name, group),) = resources(template, "AWS::Logs::LogGroup").items()
-    assert group["Properties"] == {"LogGroupName": "/aws/sagemaker/Endpoints/scores", "RetentionInDays": 7}
+    assert group["Properties"] == {
+        "LogGroupName": "/aws/sagemaker/Endpoints/scores",
+        "RetentionInDays": 7,
+    }
     ((_, resource),) = resources(template, "AWS::SageMaker::Endpoint").items()
     assert name in resource["DependsOn"]
     assert stack.resolve(endpoint.log_group_name) == {
@@ -107,7 +112,9 @@ def test_log_group_is_created_before_the_endpoint(stack: cdk.Stack, path: Path) 
         ({"routing_strategy": "RANDOM"}, None),
     ],
 )
-def test_unknown_value_is_a_warning(path: Path, properties: dict[str, Any], message: str | None) -> None:
+def test_unknown_value_is_a_warning(
+    path: Path, properties: dict[str, Any], message: str | None
+) -> None:
     """The service may add a routing strategy later."""
     stack = make_stack()
     make(stack, path, **properties)
@@ -180,7 +187,10 @@ def test_one_zone_is_a_warning_and_too_many_subnets_an_error(path: Path) -> None
 def test_environment_of_a_variant_is_merged(path: Path, endpoint: Any, variant: Any) -> None:
     """A variable of the variant replaces the endpoint's, and the others are kept."""
     stack = make_stack()
-    variants = [TritonVariant(variant_name="A"), TritonVariant(variant_name="B", environment=variant)]
+    variants = [
+        TritonVariant(variant_name="A"),
+        TritonVariant(variant_name="B", environment=variant),
+    ]
     make(stack, path, environment=endpoint, variants=variants)
     found = [
         each["Properties"]["PrimaryContainer"]["Environment"]
@@ -203,7 +213,9 @@ def test_backend_of_another_image_is_an_error(tmp_path: Path) -> None:
     """``backend: "vllm"`` needs an image of your own, which the error names."""
     write_model(tmp_path, "other", config='backend: "vllm"')
     (tmp_path / "other" / "1" / "model.json").write_text('{"model": "Qwen/Qwen3-0.6B"}')
-    with pytest.raises(RepositoryError, match=r"nvcr\.io/nvidia/tritonserver:26\.05-vllm-python-py3"):
+    with pytest.raises(
+        RepositoryError, match=r"nvcr\.io/nvidia/tritonserver:26\.05-vllm-python-py3"
+    ):
         make(make_stack(), tmp_path)
     image = TritonImage.from_registry("registry/vllm:1", triton_version="26.05")
     make(make_stack(), tmp_path, image=image)
@@ -214,7 +226,9 @@ def test_image_newer_than_the_table_is_one_warning(path: Path, version: str, cou
     """The annotation says where the table ends and what is assumed; two variants do not repeat it."""
     stack = make_stack()
     image = TritonImage.from_registry("registry/triton:1", triton_version=version)
-    make(stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in ("A", "B")])
+    make(
+        stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in ("A", "B")]
+    )
     found = [each for each in warnings(stack) if "target-image-unknown" in each]
     assert len(found) == count
     assert all(f"which ends at {NEWEST}; it is assumed to have" in each for each in found)
@@ -223,7 +237,11 @@ def test_image_newer_than_the_table_is_one_warning(path: Path, version: str, cou
 
 def test_shared_memory_counts_the_configured_region(path: Path) -> None:
     """Ten instances of 1 GiB do not fit into half of 16 GiB."""
-    config = (path / "other/config.pbtxt").read_text().replace("kind: KIND_CPU", "kind: KIND_CPU count: 10")
+    config = (
+        (path / "other/config.pbtxt")
+        .read_text()
+        .replace("kind: KIND_CPU", "kind: KIND_CPU count: 10")
+    )
     (path / "other/config.pbtxt").write_text(config)
     for size, is_warned in ((None, False), (cdk.Size.gibibytes(1), True)):
         stack = make_stack()

@@ -40,8 +40,12 @@ from constructs_triton import (
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError
 
-EVENING = scheduler.ScheduleExpression.cron(hour="20", minute="0", time_zone=cdk.TimeZone.EUROPE_BERLIN)
-MORNING = scheduler.ScheduleExpression.cron(hour="7", minute="0", time_zone=cdk.TimeZone.EUROPE_BERLIN)
+EVENING = scheduler.ScheduleExpression.cron(
+    hour="20", minute="0", time_zone=cdk.TimeZone.EUROPE_BERLIN
+)
+MORNING = scheduler.ScheduleExpression.cron(
+    hour="7", minute="0", time_zone=cdk.TimeZone.EUROPE_BERLIN
+)
 
 
 def other_stack(stack: cdk.Stack, id: str) -> cdk.Stack:
@@ -100,7 +104,9 @@ def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Pat
         "Custom::TritonUpdateCheck",
     ]
     (alarm,) = (
-        each for each in resources(template, "AWS::CloudWatch::Alarm").values() if "Condition" in each
+        each
+        for each in resources(template, "AWS::CloudWatch::Alarm").values()
+        if "Condition" in each
     )
     assert alarm["Properties"]["MetricName"] == "Invocations"
     assert lint(template) == []
@@ -109,7 +115,9 @@ def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Pat
 def test_guarded_endpoint_is_off(stack: cdk.Stack, tmp_path: Path) -> None:
     """Of a scaling guard, what works before the endpoint exists stays."""
     endpoint = add_switched(stack, tmp_path, scaling_guard=True)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization(
+        "Gpu"
+    )
     assert switched_types(synthesize(stack)) == [
         "AWS::IAM::Policy",
         "AWS::SageMaker::Endpoint",
@@ -143,7 +151,9 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
     found = resources(template, "AWS::SageMaker::Endpoint")
     conditions = {each["Properties"]["EndpointName"]: each["Condition"] for each in found.values()}
     assert conditions["first"] == conditions["second"] != conditions["third"]
-    assert {"NightRunning", "WeekendRunning"} < template["Parameters"].keys()  # names without a hash
+    assert {"NightRunning", "WeekendRunning"} < template[
+        "Parameters"
+    ].keys()  # names without a hash
     for each in resources(template, "AWS::Scheduler::Schedule").values():
         *kept, changed = json.loads(each["Properties"]["Target"]["Input"])["Parameters"]
         names = {parameter["ParameterKey"] for parameter in kept}
@@ -153,7 +163,9 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
 def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The commands that read a template see the endpoint, because the parameter is ``true`` by default."""
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Test")
-    add_switched(stack, tmp_path / "models").auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    add_switched(stack, tmp_path / "models").auto_scale_instance_count(
+        min_capacity=1, max_capacity=2
+    )
     synthesize(stack)
     assert main(["cost", str(tmp_path / "cdk.out"), "--price", "ml.g5.xlarge=1"]) == 0
     assert main(["graph", str(tmp_path / "cdk.out")]) == 0
@@ -187,13 +199,18 @@ def _output(stack: cdk.Stack, endpoint: TritonEndpoint) -> None:
 
 def _variable(stack: cdk.Stack, endpoint: TritonEndpoint) -> None:
     cdk.CfnResource(
-        stack, "Wrong", type="AWS::SNS::Topic", properties={"DisplayName": endpoint.cfn_endpoint.ref}
+        stack,
+        "Wrong",
+        type="AWS::SNS::Topic",
+        properties={"DisplayName": endpoint.cfn_endpoint.ref},
     )
 
 
 def _substitution(stack: cdk.Stack, endpoint: TritonEndpoint) -> None:
     logical_id = stack.get_logical_id(endpoint.cfn_endpoint)
-    cloudwatch.CfnDashboard(stack, "Wrong", dashboard_body=cdk.Fn.sub(f"${{{logical_id}.EndpointName}}"))
+    cloudwatch.CfnDashboard(
+        stack, "Wrong", dashboard_body=cdk.Fn.sub(f"${{{logical_id}.EndpointName}}")
+    )
 
 
 def _dependency(stack: cdk.Stack, endpoint: TritonEndpoint) -> None:
@@ -220,7 +237,9 @@ def test_reference_to_what_may_not_exist_is_an_error(
 ) -> None:
     """A reference to the resource is an error at synth that names the construct, and what to do."""
     refer(stack, add_switched(stack, tmp_path))
-    with pytest.raises(RuntimeError, match=rf"\] {path}.*: refers to Test/Endpoint/.*; use endpoint_name"):
+    with pytest.raises(
+        RuntimeError, match=rf"\] {path}.*: refers to Test/Endpoint/.*; use endpoint_name"
+    ):
         synthesize(stack)
 
 
@@ -240,7 +259,9 @@ def test_scaling_of_an_imported_endpoint_is_an_error(stack: cdk.Stack, tmp_path:
     add_switched(stack, tmp_path)
     imported = import_endpoint(stack, id="Imported", endpoint_name="digits")
     imported.auto_scale_instance_count(min_capacity=1, max_capacity=2)
-    with pytest.raises(RuntimeError, match="scales endpoint/digits/variant/AllTraffic, and SageMaker"):
+    with pytest.raises(
+        RuntimeError, match="scales endpoint/digits/variant/AllTraffic, and SageMaker"
+    ):
         synthesize(stack)
 
 
@@ -283,11 +304,17 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
     switch = add_switched(stack, tmp_path).off_switch
     queue = sqs.Queue(stack, "Refused")
     switch.add_schedule(
-        "Daily", off=EVENING, on=MORNING, dead_letter_queue=queue, max_event_age=cdk.Duration.hours(1)
+        "Daily",
+        off=EVENING,
+        on=MORNING,
+        dead_letter_queue=queue,
+        max_event_age=cdk.Duration.hours(1),
     )
     template = synthesize(stack)
     (policy,) = (
-        each for name, each in resources(template, "AWS::IAM::Policy").items() if name.startswith("Night")
+        each
+        for name, each in resources(template, "AWS::IAM::Policy").items()
+        if name.startswith("Night")
     )
     assert [
         (each["Action"], flat(each["Resource"]))
@@ -303,7 +330,9 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
 def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """The error shows the expected form, and adds nothing."""
     switch = add_switched(stack, tmp_path).off_switch
-    with pytest.raises(InvalidValueError, match=r"on: must be of type ScheduleExpression.*\.cron\(hour="):
+    with pytest.raises(
+        InvalidValueError, match=r"on: must be of type ScheduleExpression.*\.cron\(hour="
+    ):
         switch.add_schedule("Daily", off=EVENING, on="cron(0 7 * * ? *)")  # type: ignore[arg-type]
     assert [each.node.id for each in switch.node.children] == ["IsRunning"]
 
@@ -315,7 +344,10 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -
     ("props", "message"),
     [
         ({"endpoint_name": None}, "off_switch: needs an endpoint_name.*; set endpoint_name"),
-        ({"endpoint_name": cdk.Fn.ref("Name")}, "off_switch: needs an endpoint_name that is known at synth"),
+        (
+            {"endpoint_name": cdk.Fn.ref("Name")},
+            "off_switch: needs an endpoint_name that is known at synth",
+        ),
         (
             {"removal_policy": cdk.RemovalPolicy.RETAIN},
             "together with removal_policy.*; remove removal_policy",
@@ -329,7 +361,10 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -
         ({"off_switch": ""}, "off_switch: must be letters and digits.*; write for example"),
         ({"off_switch": "at night"}, "off_switch: must be letters and digits.*; write for example"),
         ({"off_switch": cdk.Fn.ref("Name")}, "off_switch: must be letters and digits"),
-        ({"off_switch": "Endpoint"}, 'the id of another construct .*; write for example "EndpointSwitch"'),
+        (
+            {"off_switch": "Endpoint"},
+            'the id of another construct .*; write for example "EndpointSwitch"',
+        ),
         ({"off_switch": "EndpointModels"}, 'id of another construct .*"EndpointModelsSwitch"'),
     ],
 )
@@ -348,7 +383,9 @@ def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: P
     queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     with pytest.raises(InvalidValueError, match=r"async_inference.*scale_on_schedule"):
         add_switched(stack, tmp_path, async_inference=queue)
-    with pytest.raises(InvalidValueError, match=r"off_switch: not supported on component endpoints.*zero"):
+    with pytest.raises(
+        InvalidValueError, match=r"off_switch: not supported on component endpoints.*zero"
+    ):
         TritonComponentEndpoint(stack, "Shared", instance_type=GPU, off_switch="Night")  # type: ignore[call-arg]
 
 
@@ -358,7 +395,9 @@ def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
     app = stack.node.root
     assert isinstance(app, cdk.App)
     given: dict[str, Any] = {"endpoint_name": "digits", "off_switch": "Night"}
-    with pytest.raises(InvalidValueError, match=r"nested stack Test/Inner.*; use a stack that is not nested"):
+    with pytest.raises(
+        InvalidValueError, match=r"nested stack Test/Inner.*; use a stack that is not nested"
+    ):
         add_many(cdk.NestedStack(stack, "Inner"), models, **given)
     with pytest.raises(InvalidValueError, match=r"stage Test/Prod of a pipeline.*cdk deploy"):
         add_many(cdk.Stack(cdk.Stage(stack, "Prod"), "Models"), models, **given)

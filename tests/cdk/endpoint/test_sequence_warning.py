@@ -40,7 +40,9 @@ def add(stack: cdk.Stack, tmp_path: Path) -> Add:
     """Adds an endpoint of the model."""
 
     def endpoint(*, options: str = "", **props: Any) -> TritonEndpoint:
-        return add_endpoint(stack, models(tmp_path, options), model=None, instance_type=CPU, **props)
+        return add_endpoint(
+            stack, models(tmp_path, options), model=None, instance_type=CPU, **props
+        )
 
     return endpoint
 

@@ -102,7 +102,9 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
     for release in ("old", "new"):
         write_model(tmp_path / release, "model")
     (tmp_path / "new" / "model" / "1" / "labels.txt").write_text("a newer release")
-    new = TritonVariant(variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New"))
+    new = TritonVariant(
+        variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New")
+    )
     add_endpoint(stack, tmp_path / "old", variants=[TritonVariant(variant_name="old"), new])
     template = synthesize(stack)
     assert len(statements(template)["LoadModel"]["Resource"]) == 2
@@ -110,7 +112,9 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
     assert len(ids) == len(set(ids))
 
 
-def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_two_multi_model_repositories_keep_their_own_conditions(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """Statements with different conditions stay separate and have different Sids."""
     for name in ("one", "two"):
         write_model(tmp_path / name, name)
@@ -122,18 +126,24 @@ def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack
     second = TritonVariant(variant_name="two", model_repository=two)
     add_many(stack, one, variants=[TritonVariant(variant_name="one"), second])
     found = statements(synthesize(stack))
-    listed = [found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")]
+    listed = [
+        found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")
+    ]
     assert listed == [["one/*"], ["two/*"]]
     assert "[ack: constructs-triton:multi-model-variants-undocumented]" in str(warnings(stack))
 
 
-def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Path, tmp_path: Path) -> None:
+def test_images_built_for_two_variants_do_not_collide(
+    stack: cdk.Stack, path: Path, tmp_path: Path
+) -> None:
     """The resources of each variant have their own scope, so both may build an image."""
     (tmp_path / "image").mkdir()
     (tmp_path / "image" / "Dockerfile").write_text("FROM scratch\n")
     image = TritonImage.from_asset(str(tmp_path / "image"), triton_version="26.05")
     names = ("Resource", "Role")
-    make_endpoint(stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in names])
+    make_endpoint(
+        stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in names]
+    )
     assert len(variants(synthesize(stack))) == 2
 
 
@@ -145,7 +155,9 @@ def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path
     assert stack.resolve(green.metric_invocations().dimensions)["VariantName"] == "green"
     assert green.cfn_model is not endpoint.variant("blue").cfn_model
     for ask in (lambda: endpoint.metric("Invocations"), lambda: endpoint.cfn_model):
-        with pytest.raises(InvalidValueError, match=r'has 2 variants; .* endpoint\.variant\("blue"\)$'):
+        with pytest.raises(
+            InvalidValueError, match=r'has 2 variants; .* endpoint\.variant\("blue"\)$'
+        ):
             ask()
     with pytest.raises(InvalidValueError, match='has no variant "red"; use one of "blue", "green"'):
         endpoint.variant("red")
@@ -169,8 +181,16 @@ BLUE, GREEN = TritonVariant(variant_name="blue"), TritonVariant(variant_name="gr
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("same name", {"variants": [BLUE, BLUE]}, 'got "blue" twice'),
     ("none", {"variants": []}, "variants: must have 1 to 10"),
-    ("eleven", {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]}, "got 11; remove 1"),
-    ("two names", {"variants": [BLUE], "variant_name": "green"}, "set variant_name on each TritonVariant"),
+    (
+        "eleven",
+        {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]},
+        "got 11; remove 1",
+    ),
+    (
+        "two names",
+        {"variants": [BLUE], "variant_name": "green"},
+        "set variant_name on each TritonVariant",
+    ),
     ("two and shadow", {"variants": [BLUE, GREEN], "shadow_variant": BLUE}, "twice"),
     (
         "two beside shadow",
@@ -179,10 +199,18 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "own machine",
-        {"variants": [TritonVariant(variant_name="blue", instance_type=InstanceType.of("ml.c7g.xlarge"))]},
+        {
+            "variants": [
+                TritonVariant(variant_name="blue", instance_type=InstanceType.of("ml.c7g.xlarge"))
+            ]
+        },
         'variant "blue" .*x86_64 only',
     ),
-    ("no machine", {"instance_type": None}, "instance_type: is required; write instance_type=InstanceType"),
+    (
+        "no machine",
+        {"instance_type": None},
+        "instance_type: is required; write instance_type=InstanceType",
+    ),
     (
         "no machine of one",
         {"instance_type": None, "variants": [OWN[0], GREEN]},
@@ -193,14 +221,24 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"instance_type": None, "variants": OWN[:1], "shadow_variant": GREEN},
         '^variant "green" instance_type: is required',
     ),
-    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "because serverless endpoints have no GPU"),
+    (
+        "serverless",
+        {"serverless_config": {"max_concurrency": 5}},
+        "because serverless endpoints have no GPU",
+    ),
     ("routing", {"routing_strategy": "KV_AWARE"}, "containers for language models"),
     ("routing word", {"routing_strategy": "RANDON"}, 'did you mean "RANDOM"'),
-    ("provision", {"variant_instance_provision_timeout": cdk.Duration.minutes(4)}, "from 300 to 3600"),
+    (
+        "provision",
+        {"variant_instance_provision_timeout": cdk.Duration.minutes(4)},
+        "from 300 to 3600",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("props", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("props", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
 def test_refused_variants_leave_nothing_behind(
     stack: cdk.Stack, path: Path, props: dict[str, Any], message: str
 ) -> None:
@@ -216,15 +254,25 @@ REFUSED_BY_VARIANT: list[tuple[dict[str, Any], type[Exception], str]] = [
         InvalidValueError,
         r'^variant "blue" initial_instance_count: .* at least 1',
     ),
-    ({"instance_type": "ml.g5.xlarge"}, InvalidValueError, r'^variant "blue" instance_type: .*InstanceType'),
+    (
+        {"instance_type": "ml.g5.xlarge"},
+        InvalidValueError,
+        r'^variant "blue" instance_type: .*InstanceType',
+    ),
     ({"image": "26.05"}, InvalidValueError, r'^variant "blue" image: .*write TritonImage\.dlc'),
-    ({"routing_strategy": "RANDON"}, InvalidValueError, r'^variant "blue" routing_strategy: .*"RANDOM"\?'),
+    (
+        {"routing_strategy": "RANDON"},
+        InvalidValueError,
+        r'^variant "blue" routing_strategy: .*"RANDOM"\?',
+    ),
     ({"initial_weight": 1}, TypeError, 'did you mean "initial_variant_weight"'),
     ({"variant_name": "no spaces"}, InvalidValueError, "^variant_name: must match"),
 ]
 
 
-@pytest.mark.parametrize(("own", "error", "message"), REFUSED_BY_VARIANT, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("own", "error", "message"), REFUSED_BY_VARIANT, ids=lambda value: str(value)[:20]
+)
 def test_variant_checks_its_properties_where_it_is_created(
     own: dict[str, Any], error: type[Exception], message: str
 ) -> None:
@@ -233,7 +281,9 @@ def test_variant_checks_its_properties_where_it_is_created(
         TritonVariant(**{"variant_name": "blue", **own})
 
 
-def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_each_variant_is_checked_with_its_own_instance_type(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """A model that needs a GPU raises an error for the one variant without a GPU."""
     write_model(tmp_path, "scale", group="kind: KIND_GPU")
     with pytest.raises(RepositoryError, match="KIND_GPU"):
@@ -243,7 +293,9 @@ def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tm
 
 def test_multi_model_variants_have_no_shadow_and_no_model(stack: cdk.Stack, path: Path) -> None:
     """A multi-model endpoint has no shadow variant, and its variants no ``model``."""
-    with pytest.raises(InvalidValueError, match="shadow_variant: not supported on multi-model endpoints"):
+    with pytest.raises(
+        InvalidValueError, match="shadow_variant: not supported on multi-model endpoints"
+    ):
         add_many(stack, path, shadow_variant=BLUE)
     with pytest.raises(InvalidValueError, match="serves all models of its repository"):
         add_many(stack, path, "Other", variants=[TritonVariant(variant_name="blue", model="scale")])
@@ -252,10 +304,16 @@ def test_multi_model_variants_have_no_shadow_and_no_model(stack: cdk.Stack, path
 def test_routing_of_single_model_endpoints(path: Path) -> None:
     """Single-model endpoints route by outstanding requests; multi-model endpoints set no strategy."""
     strategies = []
-    for add, props in ((make_endpoint, {}), (add_many, {}), (make_endpoint, {"routing_strategy": "RANDOM"})):
+    for add, props in (
+        (make_endpoint, {}),
+        (add_many, {}),
+        (make_endpoint, {"routing_strategy": "RANDOM"}),
+    ):
         stack = make_stack()
         add(stack, path, **props)
-        strategies.append(only_variant(synthesize(stack)).get("RoutingConfig", {}).get("RoutingStrategy"))
+        strategies.append(
+            only_variant(synthesize(stack)).get("RoutingConfig", {}).get("RoutingStrategy")
+        )
     assert strategies == ["LEAST_OUTSTANDING_REQUESTS", None, "RANDOM"]
 
 
@@ -280,7 +338,9 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
 def test_cache_setting_of_a_multi_model_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The setting is in the container, and a misspelled value raises an error."""
     add_many(stack, path, model_cache_setting="Disabled")
-    assert primary_container(synthesize(stack))["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
+    assert primary_container(synthesize(stack))["MultiModelConfig"] == {
+        "ModelCacheSetting": "Disabled"
+    }
     with pytest.raises(InvalidValueError, match=r'got "disable"; did you mean "Disabled"\?'):
         add_many(make_stack(), path, model_cache_setting="disable")
 
@@ -303,9 +363,14 @@ def test_volume_and_timeouts_follow_from_the_archive(
     """The timeouts and the volume grow with the archive."""
     location = ModelLocation("s3://b/k.tar.gz", (), size_bytes=packed, unpacked_size_bytes=unpacked)
     sizing = Sizing.of(location, CPU, TIMEOUTS)
-    download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
+    download, startup = (
+        sizing.model_data_download_timeout,
+        sizing.container_startup_health_check_timeout,
+    )
     assert (sizing.volume_size_gib, download, startup) == expected
-    assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
+    assert [each.code for each in sizing.findings] == (
+        ["volume-too-small"] if packed > 100 * GB else []
+    )
 
 
 def test_sizing_of_several_types_fits_all_of_them() -> None:
@@ -322,11 +387,15 @@ def test_sizing_of_several_types_fits_all_of_them() -> None:
     unknown = Sizing.of(ModelLocation("s3://b/models/", ()), GPU, TIMEOUTS)
     assert Sizing.of_pools([on_disk, unknown]).model_data_download_timeout is None
     given = cdk.Size.gibibytes(cdk.Token.as_number({"Ref": "Volume"}))
-    token = Sizing.of_pools([Sizing.of(big, CPU, TIMEOUTS, given), Sizing.of(big, CPU, TIMEOUTS, given)])
+    token = Sizing.of_pools(
+        [Sizing.of(big, CPU, TIMEOUTS, given), Sizing.of(big, CPU, TIMEOUTS, given)]
+    )
     assert (is_token(token.volume_size_gib), token.findings) == (True, ())
     wait = cdk.Duration.seconds(cdk.Token.as_number({"Ref": "Wait"}))
     timeouts: ContainerOptions = {**TIMEOUTS, "model_data_download_timeout": wait}
-    assert is_token(Sizing.of_pools([Sizing.of(big, GPU, timeouts), on_disk]).model_data_download_timeout)
+    assert is_token(
+        Sizing.of_pools([Sizing.of(big, GPU, timeouts), on_disk]).model_data_download_timeout
+    )
 
 
 def test_given_volume_and_timeouts_are_kept() -> None:
@@ -345,7 +414,9 @@ def test_names_of_variants_may_be_tokens(path: Path) -> None:
     """The construct IDs then contain the positions in the list."""
     stack = make_stack(None)
     names = [cdk.CfnParameter(stack, name).value_as_string for name in ("First", "Second")]
-    endpoint = make_endpoint(stack, path, variants=[TritonVariant(variant_name=name) for name in names])
+    endpoint = make_endpoint(
+        stack, path, variants=[TritonVariant(variant_name=name) for name in names]
+    )
     for each in endpoint.variants:
         each.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     template = synthesize(stack)

@@ -12,7 +12,11 @@ from cdk_apps import ENVIRONMENT, add_endpoint, make_app, only, resources, synth
 
 from constructs_triton import Deployment, TritonEndpoint
 
-CHECK, ENDPOINT, ALARM = "Custom::TritonUpdateCheck", "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm"
+CHECK, ENDPOINT, ALARM = (
+    "Custom::TritonUpdateCheck",
+    "AWS::SageMaker::Endpoint",
+    "AWS::CloudWatch::Alarm",
+)
 
 
 def orders(stack: cdk.Stack) -> cloudwatch.Alarm:
@@ -73,7 +77,9 @@ def test_alarm_of_a_named_endpoint_is_created_first(stack: cdk.Stack, tmp_path: 
     """The alarm uses the literal name, the endpoint refers to the alarm, and no alarm name is needed."""
     endpoint = add_endpoint(stack, tmp_path, endpoint_name="digits")
     (variant,) = endpoint.variants
-    slow = variant.metric_model_latency().create_alarm(stack, "Slow", threshold=1, evaluation_periods=1)
+    slow = variant.metric_model_latency().create_alarm(
+        stack, "Slow", threshold=1, evaluation_periods=1
+    )
     endpoint.add_rollback_alarms(errors(stack, endpoint, alarm_name="digits-5xx"), slow)
     template = synthesize(stack)
     alarms = resources(template, ALARM)
@@ -86,9 +92,12 @@ def test_alarm_of_a_named_endpoint_is_created_first(stack: cdk.Stack, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("endpoint_name", "alarm_name"), [("digits", "digits-5xx"), ("digits", None), (None, "digits-5xx")]
+    ("endpoint_name", "alarm_name"),
+    [("digits", "digits-5xx"), ("digits", None), (None, "digits-5xx")],
 )
-def test_alarm_in_another_stack(tmp_path: Path, endpoint_name: str | None, alarm_name: str | None) -> None:
+def test_alarm_in_another_stack(
+    tmp_path: Path, endpoint_name: str | None, alarm_name: str | None
+) -> None:
     """By its name, the endpoint's stack does not wait for the other one; without a name it does."""
     app = make_app()
     serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))

@@ -48,7 +48,9 @@ def test_names_are_compared_without_case(tmp_path: Path) -> None:
     here = cdk.Environment(account="123456789012", region="eu-west-1")
     first, second = (cdk.Stack(app, name, env=here) for name in ("First", "Second"))
     add_endpoint(first, tmp_path, endpoint_name="digits")
-    with pytest.raises(InvalidValueError, match=r'Second/Endpoint: .* got "Digits", and First/Endpoint has'):
+    with pytest.raises(
+        InvalidValueError, match=r'Second/Endpoint: .* got "Digits", and First/Endpoint has'
+    ):
         add_endpoint(second, tmp_path, endpoint_name="Digits")
     there = cdk.Stack(app, "There", env=cdk.Environment(account="123456789012", region="us-east-1"))
     add_endpoint(there, tmp_path, endpoint_name="Digits")
@@ -65,9 +67,15 @@ def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_pat
     for each in document["Statement"]:
         each["Resource"] = [_written(name) for name in listed(each["Resource"])]
     prefix = "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/Endpoints"
-    expected = {"digits": Decision.DENIED, "digits:log-stream:": Decision.DENIED, "letters": Decision.ALLOWED}
+    expected = {
+        "digits": Decision.DENIED,
+        "digits:log-stream:": Decision.DENIED,
+        "letters": Decision.ALLOWED,
+    }
     for name, decision in expected.items():
-        found = decide([document], action="logs:CreateLogGroup", resource=f"{prefix}/{name}", context={})
+        found = decide(
+            [document], action="logs:CreateLogGroup", resource=f"{prefix}/{name}", context={}
+        )
         assert found is decision, name
 
 
@@ -80,7 +88,9 @@ def _written(arn: object) -> str:
     return "".join(part if isinstance(part, str) else known[part["Ref"]] for part in parts)
 
 
-def test_grant_that_an_asynchronous_endpoint_refuses_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_grant_that_an_asynchronous_endpoint_refuses_is_an_error(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """An asynchronous endpoint answers InvokeEndpointAsync only, so the other grants name that one."""
     config = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     endpoint = add_endpoint(stack, tmp_path, async_inference=config)
@@ -97,7 +107,9 @@ def test_role_that_takes_no_policies_is_reported(stack: cdk.Stack, tmp_path: Pat
     for name, mutable in (("Fixed", False), ("Open", True)):
         role = iam.Role.from_role_arn(stack, name, f"{arn}{name}", mutable=mutable)
         add_endpoint(stack, tmp_path, f"{name}Endpoint", role=role)
-    found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp("role-without-policies"))
+    found = Annotations.from_stack(stack).find_warning(
+        "*", Match.string_like_regexp("role-without-policies")
+    )
     assert [each.id for each in found] == ["/Test/FixedEndpoint"]
 
 
@@ -108,15 +120,25 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
     region = None if is_agnostic else deployed_to
     stack = make_stack(cdk.Environment(account="123456789012", region=region))
     key = kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:{deployed_to}:123456789012:key/1")
-    bucket = s3.Bucket.from_bucket_attributes(stack, "Bucket", bucket_name="models", encryption_key=key)
-    repository = TritonModelRepository(stack, "Models", source=ModelSource.from_bucket(bucket, "m.tar.gz"))
+    bucket = s3.Bucket.from_bucket_attributes(
+        stack, "Bucket", bucket_name="models", encryption_key=key
+    )
+    repository = TritonModelRepository(
+        stack, "Models", source=ModelSource.from_bucket(bucket, "m.tar.gz")
+    )
     add_endpoint(stack, repository, model="m", image=TritonImage.dlc("25.04"))
-    allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"]["kms:ViaService"]
-    suffixes = ["amazonaws.com", "amazonaws.com.cn"] if deployed_to == "cn-north-1" else ["amazonaws.com"]
+    allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"][
+        "kms:ViaService"
+    ]
+    suffixes = (
+        ["amazonaws.com", "amazonaws.com.cn"] if deployed_to == "cn-north-1" else ["amazonaws.com"]
+    )
     needed = {f"s3.{deployed_to}.{suffix}" for suffix in suffixes}
     known = {"AWS::Region": deployed_to, "AWS::URLSuffix": suffixes[-1]}
     written = {
-        "".join(part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1])
+        "".join(
+            part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1]
+        )
         for each in listed(allowed)
         if isinstance(each, dict)
     }
@@ -125,7 +147,9 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
 
 
 @pytest.mark.parametrize(
-    ("bucket", "is_own"), [(None, True), ("shared-assets", False)], ids=["of the account", "of a team"]
+    ("bucket", "is_own"),
+    [(None, True), ("shared-assets", False)],
+    ids=["of the account", "of a team"],
 )
 @pytest.mark.parametrize("account", ["123456789012", None], ids=["known", "agnostic"])
 def test_asset_bucket_belongs_to_the_account(
@@ -143,7 +167,11 @@ def test_asset_bucket_belongs_to_the_account(
     add_many(stack, repository, "Many")
     condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
     found = statements(synthesize(stack))
-    for name in ("LoadModel", "ReadArchives", "ReadRequests"):  # of the endpoint, the sync and the check
+    for name in (
+        "LoadModel",
+        "ReadArchives",
+        "ReadRequests",
+    ):  # of the endpoint, the sync and the check
         assert (found[name].get("Condition") == condition) is is_own, name
 
 
@@ -158,7 +186,9 @@ def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path
             item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
         ]
         assert resource["DeletionPolicy"] == "Retain", name
-        if kind.startswith("SageMaker::"):  # an update deletes what it has replaced, but no endpoint
+        if kind.startswith(
+            "SageMaker::"
+        ):  # an update deletes what it has replaced, but no endpoint
             replaced = "Retain" if kind == "SageMaker::Endpoint" else "Delete"
             assert resource["UpdateReplacePolicy"] == replaced, name
 
@@ -173,7 +203,11 @@ def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_
     endpoint.add_rollback_alarms(*alarms)
     for number in range(25):
         endpoint._execution.add(allow(None, ["s3:GetObject"], [f"{alarm}{number}{'r' * 150}"]))
-    found = {name: each for name, each in policies(synthesize(stack)).items() if name.startswith("Endpoint")}
+    found = {
+        name: each
+        for name, each in policies(synthesize(stack)).items()
+        if name.startswith("Endpoint")
+    }
     own = {name: each for name, each in found.items() if "UpdateCheck" not in name}
     assert len(own) > 2
     assert {each["DeletionPolicy"] for each in own.values()} == {"Retain"}

@@ -29,7 +29,12 @@ def add_endpoint(scope: cdk.Stack, id: str = "Shared", **options: Any) -> Triton
 
 
 def add_component(
-    endpoint: Any, path: Path, id: str = "Pipeline", *, scope: cdk.Stack | None = None, **options: Any
+    endpoint: Any,
+    path: Path,
+    id: str = "Pipeline",
+    *,
+    scope: cdk.Stack | None = None,
+    **options: Any,
 ) -> TritonInferenceComponent:
     """Add the ensemble ``pipeline`` with 1 GPU and 2 GiB for each copy, unless ``options`` say otherwise."""
     stack = cdk.Stack.of(endpoint) if scope is None else scope

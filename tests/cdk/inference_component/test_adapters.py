@@ -51,7 +51,9 @@ def adapters(template: dict[str, Any]) -> list[dict[str, Any]]:
 def test_adapter_has_only_its_base_and_its_archive(stack: cdk.Stack, tmp_path: Path) -> None:
     """It has no variant, requirements, copies and deployment, and the role may read it before that."""
     base = add_base(stack)
-    base.add_adapter("German", source=write_adapter(tmp_path / "german"), inference_component_name="german")
+    base.add_adapter(
+        "German", source=write_adapter(tmp_path / "german"), inference_component_name="german"
+    )
     template = synthesize(stack)
     (adapter,) = adapters(template)
     properties = adapter["Properties"]
@@ -61,7 +63,9 @@ def test_adapter_has_only_its_base_and_its_archive(stack: cdk.Stack, tmp_path: P
     assert properties["Specification"]["Container"] == {}
     assert ".InferenceComponentArn" in json.dumps(properties["Specification"]).replace('", "', ".")
     readable = [
-        flat(each["Resource"]) for each in statement_list(template) if each["Action"] == "s3:GetObject"
+        flat(each["Resource"])
+        for each in statement_list(template)
+        if each["Action"] == "s3:GetObject"
     ]
     assert any(each.endswith(url.removeprefix("s3://")) for each in readable)
     assert [each for each in adapter["DependsOn"] if "ExecutionPolicy" in each]
@@ -72,8 +76,12 @@ def test_archive_has_the_files_at_its_root_and_is_reproducible(tmp_path: Path) -
     archives = []
     for name in ("first", "second"):
         app = make_app(tmp_path / f"out-{name}")
-        stack = cdk.Stack(app, "Chat", env=cdk.Environment(account="123456789012", region="eu-west-1"))
-        add_base(stack).add_adapter("German", source=str(write_adapter(tmp_path / name / "adapter" / name)))
+        stack = cdk.Stack(
+            app, "Chat", env=cdk.Environment(account="123456789012", region="eu-west-1")
+        )
+        add_base(stack).add_adapter(
+            "German", source=str(write_adapter(tmp_path / name / "adapter" / name))
+        )
         app.synth()
         (archive,) = (tmp_path / f"out-{name}").glob("*.tar.gz")
         archives.append((archive.name, archive.read_bytes()))
@@ -89,7 +97,9 @@ def test_callers_and_metrics_name_the_adapter(stack: cdk.Stack, tmp_path: Path) 
     role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     adapter.grant_invoke(role)
     found = [
-        each for each in statement_list(synthesize(stack)) if each["Action"] == "sagemaker:InvokeEndpoint"
+        each
+        for each in statement_list(synthesize(stack))
+        if each["Action"] == "sagemaker:InvokeEndpoint"
     ]
     (resource,) = [each["Resource"] for each in found]
     assert ["Adapter" in flat(each) for each in resource] == [False, True]
@@ -109,7 +119,8 @@ def test_archive_in_a_bucket_and_a_fixed_name(stack: cdk.Stack) -> None:
     add_base(stack, LMI).add_adapter("Legal", source=source, inference_component_name="legal")
     (adapter,) = adapters(synthesize(stack))
     assert (
-        adapter["Properties"]["Specification"]["Container"]["ArtifactUrl"] == "s3://my-adapters/legal.tar.gz"
+        adapter["Properties"]["Specification"]["Container"]["ArtifactUrl"]
+        == "s3://my-adapters/legal.tar.gz"
     )
     assert "constructs-triton:component-name-fixed" in warnings_of(stack)
 
@@ -141,7 +152,9 @@ def test_base_must_load_adapters_while_it_runs(
 ) -> None:
     """Without the variables of its image, the containers would refuse each adapter."""
     base = add_base(stack, environment)
-    with pytest.raises(InvalidValueError, match=r'^Test/Chat/German: .*"SM_VLLM_ENABLE_LORA": "true"'):
+    with pytest.raises(
+        InvalidValueError, match=r'^Test/Chat/German: .*"SM_VLLM_ENABLE_LORA": "true"'
+    ):
         base.add_adapter("German", source=write_adapter(tmp_path / "german"))
     assert base.node.try_find_child("German") is None
 
@@ -150,7 +163,11 @@ def test_base_must_load_adapters_while_it_runs(
     ("rank", "environment", "hint"),
     [
         (24, VLLM, 'set SM_VLLM_MAX_LORA_RANK of the base component to "32"'),
-        (17, {**LMI, "OPTION_MAX_LORA_RANK": "16"}, 'set OPTION_MAX_LORA_RANK of the base component to "32"'),
+        (
+            17,
+            {**LMI, "OPTION_MAX_LORA_RANK": "16"},
+            'set OPTION_MAX_LORA_RANK of the base component to "32"',
+        ),
         (600, {**VLLM, "SM_VLLM_MAX_LORA_RANK": "512"}, "train it with a rank up to 512"),
     ],
 )
@@ -159,7 +176,9 @@ def test_rank_above_that_of_the_base_is_an_error(
 ) -> None:
     """The message names the variable, and the next value that vLLM accepts."""
     with pytest.raises(InvalidValueError, match=hint):
-        add_base(stack, environment).add_adapter("German", source=write_adapter(tmp_path / "a", rank=rank))
+        add_base(stack, environment).add_adapter(
+            "German", source=write_adapter(tmp_path / "a", rank=rank)
+        )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +195,9 @@ def test_rank_that_fits_or_is_not_known_is_accepted(
     stack: cdk.Stack, tmp_path: Path, rank: int, environment: dict[str, str]
 ) -> None:
     """A rank up to the limit, and a limit that is a token or not known, are no error."""
-    add_base(stack, environment).add_adapter("German", source=write_adapter(tmp_path / "a", rank=rank))
+    add_base(stack, environment).add_adapter(
+        "German", source=write_adapter(tmp_path / "a", rank=rank)
+    )
     assert len(adapters(synthesize(stack))) == 1
 
 
@@ -185,11 +206,17 @@ def test_rank_that_fits_or_is_not_known_is_accepted(
     [
         ({}, 'must be a folder with adapter_config.json of PEFT, got ".*"'),
         ({"adapter_config.json": "{"}, "must be a folder with adapter_config.json of PEFT"),
-        ({"adapter_config.json": "[1]"}, 'must have "peft_type": "LORA" and a rank "r", got None and None'),
+        (
+            {"adapter_config.json": "[1]"},
+            'must have "peft_type": "LORA" and a rank "r", got None and None',
+        ),
         ({"adapter_config.json": '{"peft_type": "IA3", "r": 8}'}, "got 'IA3' and 8; train"),
         ({"adapter_config.json": '{"peft_type": "LORA"}'}, "got 'LORA' and None; train"),
         ({"adapter_config.json": '{"peft_type": "LORA", "r": true}'}, "got 'LORA' and True; train"),
-        ({"adapter_config.json": '{"peft_type": "LORA", "r": 8}'}, "must have adapter_model.safetensors or"),
+        (
+            {"adapter_config.json": '{"peft_type": "LORA", "r": 8}'},
+            "must have adapter_model.safetensors or",
+        ),
     ],
 )
 def test_folder_without_an_adapter_is_an_error(
@@ -206,7 +233,9 @@ def test_folder_without_an_adapter_is_an_error(
 
 def test_source_is_required(stack: cdk.Stack) -> None:
     """A source that is ``None``, as that of a forgotten setting, is an error with an example."""
-    with pytest.raises(InvalidValueError, match=r"^source: is required, got None; write for example"):
+    with pytest.raises(
+        InvalidValueError, match=r"^source: is required, got None; write for example"
+    ):
         add_base(stack).add_adapter("German", source=None)
 
 
@@ -233,7 +262,9 @@ def test_link_out_of_the_folder_is_not_packed(stack: cdk.Stack, tmp_path: Path) 
 def test_other_sources_and_names_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Uncompressed files, other sources, and a name that is used already are errors."""
     base, folder = add_base(stack), write_adapter(tmp_path / "german")
-    prefix = ModelSource.from_s3_prefix(s3.Bucket.from_bucket_name(stack, "Files", "files"), "german/")
+    prefix = ModelSource.from_s3_prefix(
+        s3.Bucket.from_bucket_name(stack, "Files", "files"), "german/"
+    )
     for source in (prefix, ModelSource.from_directory(folder)):
         with pytest.raises(
             InvalidValueError, match=r"^source: .* one .tar.gz archive; use the path of a fold"

@@ -7,7 +7,15 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, make_stack, only, resources, statements, synthesize, write_repository
+from cdk_apps import (
+    add_repository,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_repository,
+)
 from component_apps import add_component, add_endpoint, warnings_of
 
 from constructs_triton import InstancePool, InstanceType, TritonComponentEndpoint, TritonImage
@@ -30,7 +38,10 @@ def test_endpoint_has_pools_and_one_ami(stack: cdk.Stack, tmp_path: Path) -> Non
     add_component(add_pooled(stack), tmp_path)
     template = synthesize(stack)
     (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-    assert [each["InstanceType"] for each in variant["InstancePools"]] == ["ml.g6.12xlarge", "ml.g5.12xlarge"]
+    assert [each["InstanceType"] for each in variant["InstancePools"]] == [
+        "ml.g6.12xlarge",
+        "ml.g5.12xlarge",
+    ]
     assert variant["ManagedInstanceScaling"]["Status"] == "ENABLED"
     assert variant["InferenceAmiVersion"] == AMI
     assert "InstanceType" not in variant
@@ -57,7 +68,9 @@ def test_own_models_are_a_specification_for_each_type(stack: cdk.Stack, tmp_path
     assert set(names) == set(models)
     urls = [models[each]["Properties"]["PrimaryContainer"]["ModelDataUrl"] for each in names]
     assert urls[0] != urls[1]
-    read = str([each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])])
+    read = str(
+        [each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])]
+    )
     assert all(each.rpartition("/")[2] in read for each in urls)
     same = ("ComputeResourceRequirements", "StartupParameters")
     assert [first[each] for each in same] == [second[each] for each in same]
@@ -89,14 +102,18 @@ def test_pool_without_models_of_its_own_is_an_error(tmp_path: Path) -> None:
 def test_models_belong_to_components(tmp_path: Path) -> None:
     """An endpoint with components has no models, so its pools have none."""
     pools = [InstancePool(L4), InstancePool(A10G, model="scale")]
-    with pytest.raises(InvalidValueError, match="an endpoint with components has no models, got some on ml"):
+    with pytest.raises(
+        InvalidValueError, match="an endpoint with components has no models, got some on ml"
+    ):
         add_endpoint(make_stack(), instance_type=None, instance_pools=pools)
 
 
 def test_copy_must_fit_on_every_type(tmp_path: Path) -> None:
     """The error names the types that are too small."""
     endpoint = add_pooled(make_stack(), L4, ONE_GPU)
-    with pytest.raises(InvalidValueError, match=r"^instance_pools, ml\.g5\.xlarge: number_of_accelerator"):
+    with pytest.raises(
+        InvalidValueError, match=r"^instance_pools, ml\.g5\.xlarge: number_of_accelerator"
+    ):
         add_component(endpoint, tmp_path, number_of_accelerator_devices=2)
 
 
@@ -114,7 +131,9 @@ def test_one_ami_is_required_if_the_defaults_differ(stack: cdk.Stack, tmp_path: 
         add_component(endpoint, tmp_path, image=TritonImage.dlc("25.04"))
     assert stack.node.try_find_child("Pipeline") is None
     chosen = make_stack()
-    add_component(add_pooled(chosen, inference_ami_version=AMI), tmp_path, image=TritonImage.dlc("25.04"))
+    add_component(
+        add_pooled(chosen, inference_ami_version=AMI), tmp_path, image=TritonImage.dlc("25.04")
+    )
     (variant,) = only(synthesize(chosen), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     assert variant["InferenceAmiVersion"] == AMI
 

@@ -29,7 +29,10 @@ from constructs_triton import (
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
 from constructs_triton_core.errors import InvalidValueError
 
-TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
+TARGET, POLICY = (
+    "AWS::ApplicationAutoScaling::ScalableTarget",
+    "AWS::ApplicationAutoScaling::ScalingPolicy",
+)
 ALARM, COMPONENT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::InferenceComponent"
 
 
@@ -55,7 +58,10 @@ def test_policies_have_the_metrics_of_copies(stack: cdk.Stack, tmp_path: Path) -
         tracking = each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
         predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
         custom = tracking.get("CustomizedMetricSpecification", {})
-        found[predefined or custom["MetricName"]] = (tracking["TargetValue"], custom.get("Namespace"))
+        found[predefined or custom["MetricName"]] = (
+            tracking["TargetValue"],
+            custom.get("Namespace"),
+        )
     assert found == {
         "SageMakerInferenceComponentInvocationsPerCopy": (300, None),
         "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (5, None),
@@ -77,7 +83,14 @@ def wake_up(template: dict[str, Any]) -> dict[str, Any]:
     assert alarm["AlarmActions"] == [{"Ref": name}]
     assert alarm["MetricName"] == "NoCapacityInvocationFailures"
     assert [each["Name"] for each in alarm["Dimensions"]] == ["InferenceComponentName"]
-    names = ("Statistic", "Period", "EvaluationPeriods", "DatapointsToAlarm", "Threshold", "TreatMissingData")
+    names = (
+        "Statistic",
+        "Period",
+        "EvaluationPeriods",
+        "DatapointsToAlarm",
+        "Threshold",
+        "TreatMissingData",
+    )
     assert [alarm[each] for each in names] == ["Sum", 60, 1, 1, 1, "missing"]
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
     return dict(step)
@@ -111,7 +124,10 @@ def test_schedule_can_stop_a_component(stack: cdk.Stack, tmp_path: Path) -> None
             {"max_capacity": 0},
             "min_capacity: must be 0 with max_capacity 0, got no min_capacity; set it to 0",
         ),
-        ({"min_capacity": 1, "max_capacity": 0}, "min_capacity: must be 0 with max_capacity 0, got 1"),
+        (
+            {"min_capacity": 1, "max_capacity": 0},
+            "min_capacity: must be 0 with max_capacity 0, got 1",
+        ),
         ({"min_capacity": 0.5}, "min_capacity: must be a whole number of copies"),
     ):
         with pytest.raises(InvalidValueError, match=said):
@@ -178,7 +194,10 @@ def test_update_needs_room_beside_the_copies_of_scaling(tmp_path: Path) -> None:
         reported[copies] = warnings_of(stack)
     code = "constructs-triton:component-update-without-room"
     assert code not in reported[2]
-    assert "when scaling has added its copies there is no room for those of Pipeline" in reported[4][code]
+    assert (
+        "when scaling has added its copies there is no room for those of Pipeline"
+        in reported[4][code]
+    )
 
 
 def test_names_of_components_are_compared_without_case(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -192,11 +211,16 @@ def test_names_of_components_are_compared_without_case(stack: cdk.Stack, tmp_pat
 def test_log_group_of_a_component_is_not_created_again(stack: cdk.Stack, tmp_path: Path) -> None:
     """The shared role cannot create the log group of a component that has log_retention."""
     add_component(
-        add_endpoint(stack), tmp_path, inference_component_name="digits", log_retention=RetentionDays.ONE_DAY
+        add_endpoint(stack),
+        tmp_path,
+        inference_component_name="digits",
+        log_retention=RetentionDays.ONE_DAY,
     )
     denied = statements(synthesize(stack))["KeepLogGroup"]
     assert (denied["Effect"], denied["Action"]) == ("Deny", "logs:CreateLogGroup")
-    assert flat(denied["Resource"][0]).endswith(":log-group:/aws/sagemaker/InferenceComponents/digits")
+    assert flat(denied["Resource"][0]).endswith(
+        ":log-group:/aws/sagemaker/InferenceComponents/digits"
+    )
 
 
 def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> None:
@@ -204,7 +228,9 @@ def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> N
     warned = {}
     for gibibytes in (7, 8):
         stack = make_stack()
-        add_component(add_endpoint(stack, instance_type=CPU), tmp_path, min_memory=Size.gibibytes(gibibytes))
+        add_component(
+            add_endpoint(stack, instance_type=CPU), tmp_path, min_memory=Size.gibibytes(gibibytes)
+        )
         warned[gibibytes] = warnings_of(stack)
     assert warned[7] == {}
     (text,) = warned[8].values()
@@ -220,7 +246,9 @@ def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> N
         ("eu-west-3", 0, {"component-region", "component-region-without-zero"}),
     ],
 )
-def test_regions_without_components_are_a_warning(region: str, least: int, expected: set[str]) -> None:
+def test_regions_without_components_are_a_warning(
+    region: str, least: int, expected: set[str]
+) -> None:
     """CloudFormation has components in some Regions, and one is known to refuse 0 instances."""
     stack = make_stack(cdk.Environment(account="123456789012", region=region))
     add_endpoint(stack, min_instance_count=least)
@@ -236,7 +264,9 @@ def test_fixed_name_is_a_warning(stack: cdk.Stack, tmp_path: Path) -> None:
     found = warnings_of(stack)
     assert found.keys() == {"constructs-triton:component-name-fixed"}
     assert "Token[" not in str(found)
-    assert stack.resolve(component.metric_invocations().dimensions) == {"InferenceComponentName": "fixed"}
+    assert stack.resolve(component.metric_invocations().dimensions) == {
+        "InferenceComponentName": "fixed"
+    }
     assert "fixed" not in stack.resolve(component.inference_component_name)
 
 
@@ -250,16 +280,29 @@ def test_alarms_and_dashboard_are_about_the_component(stack: cdk.Stack, tmp_path
     alarms = component.add_alarms(
         actions=[topic], alarm_name_prefix="pipeline", model_latency_objective=Duration.millis(200)
     )
-    assert set(alarms.alarms) == {"ServerErrors", "ModelErrors", "ModelLatency", "GpuMemory", "NoCapacity"}
-    assert set(on_cpu.add_alarms(no_capacity_minutes=None).alarms) == {"ServerErrors", "ModelErrors"}
+    assert set(alarms.alarms) == {
+        "ServerErrors",
+        "ModelErrors",
+        "ModelLatency",
+        "GpuMemory",
+        "NoCapacity",
+    }
+    assert set(on_cpu.add_alarms(no_capacity_minutes=None).alarms) == {
+        "ServerErrors",
+        "ModelErrors",
+    }
     component.add_rollback_alarms(*alarms.rollback_alarms)
     component.add_dashboard()
     TritonComponentDashboard(stack, "Both", components=[component, on_cpu])
     template = synthesize(stack)
     for each in resources(template, ALARM).values():
-        assert [one["Name"] for one in each["Properties"]["Dimensions"]] == ["InferenceComponentName"]
+        assert [one["Name"] for one in each["Properties"]["Dimensions"]] == [
+            "InferenceComponentName"
+        ]
         assert ". Inference component: " in flat(each["Properties"]["AlarmDescription"])
-    found = next(each for name, each in resources(template, COMPONENT).items() if name.startswith("Pipe"))
+    found = next(
+        each for name, each in resources(template, COMPONENT).items() if name.startswith("Pipe")
+    )
     rollback = found["Properties"]["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
     names = ["ServerErrors", "ModelErrors", "ModelLatency"]
     assert [each["AlarmName"] for each in rollback] == [f"pipeline-{name}" for name in names]
@@ -268,21 +311,31 @@ def test_alarms_and_dashboard_are_about_the_component(stack: cdk.Stack, tmp_path
         flat(each["Properties"]["DashboardBody"])
         for each in resources(template, "AWS::CloudWatch::Dashboard").values()
     ]
-    assert all("InvocationsPerCopy" in each and "GPUMemoryUtilizationNormalized" in each for each in graphs)
+    assert all(
+        "InvocationsPerCopy" in each and "GPUMemoryUtilizationNormalized" in each for each in graphs
+    )
     with pytest.raises(InvalidValueError, match="at least one component"):
         TritonComponentDashboard(stack, "None", components=[])
 
 
-def test_every_metric_has_the_namespace_of_its_documentation(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_every_metric_has_the_namespace_of_its_documentation(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """Invocations are in AWS/SageMaker, and utilizations in the namespace of components."""
     component = add_component(add_endpoint(stack), tmp_path)
-    methods = [name for name in dir(component) if name.startswith("metric_") and name != "metric_copy_count"]
+    methods = [
+        name
+        for name in dir(component)
+        if name.startswith("metric_") and name != "metric_copy_count"
+    ]
     found = {name: getattr(component, name)() for name in methods}
     spaces = {name: each.namespace for name, each in found.items()}
     assert {spaces[name] for name in spaces if name.endswith("utilization")} == {
         "/aws/sagemaker/InferenceComponents"
     }
-    assert {spaces[name] for name in spaces if not name.endswith("utilization")} == {"AWS/SageMaker"}
+    assert {spaces[name] for name in spaces if not name.endswith("utilization")} == {
+        "AWS/SageMaker"
+    }
     assert found["metric_model_latency"].statistic == "p99"
     assert "total / share" in component.metric_copy_count().expression
 
@@ -291,8 +344,12 @@ def test_imported_component_has_grants_metrics_and_scaling(stack: cdk.Stack) -> 
     """A component that exists already can be called, watched and scaled."""
     endpoint = TritonComponentEndpoint.from_endpoint_name(stack, "Shared", "shared")
     arn = "arn:aws:sagemaker:eu-west-1:123456789012:inference-component/digits"
-    component = TritonInferenceComponent.from_inference_component_arn(stack, "Digits", arn, endpoint=endpoint)
-    named = TritonInferenceComponent.from_inference_component_name(stack, "Other", "other", endpoint=endpoint)
+    component = TritonInferenceComponent.from_inference_component_arn(
+        stack, "Digits", arn, endpoint=endpoint
+    )
+    named = TritonInferenceComponent.from_inference_component_name(
+        stack, "Other", "other", endpoint=endpoint
+    )
     role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     component.grant_invoke(role)
     component.auto_scale_copy_count(min_capacity=0, max_capacity=2)
@@ -347,7 +404,9 @@ def test_update_alarms_of_a_composite_need_every_alarm(stack: cdk.Stack, tmp_pat
         alarm_rule=cloudwatch.AlarmRule.from_alarm(part, cloudwatch.AlarmState.ALARM),
         composite_alarm_name="any",
     )
-    add_component(add_endpoint(stack), tmp_path, deployment=ComponentDeployment.rolling(alarms=[composite]))
+    add_component(
+        add_endpoint(stack), tmp_path, deployment=ComponentDeployment.rolling(alarms=[composite])
+    )
     template = synthesize(stack)
     assert statements(template)["ReadAlarms"]["Resource"] == "*"
     found = only(template, COMPONENT)["DeploymentConfig"]["AutoRollbackConfiguration"]

@@ -14,7 +14,16 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from cdk_apps import ENVIRONMENT, flat, make_app, make_stack, only, resources, statements, synthesize
+from cdk_apps import (
+    ENVIRONMENT,
+    flat,
+    make_app,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+)
 from component_apps import CPU, add_component, add_endpoint, warnings_of
 
 from constructs_triton import (
@@ -156,7 +165,11 @@ def test_identity_is_part_of_the_logical_id(tmp_path: Path) -> None:
     for changed in ({"variant_name": "Other"}, {"endpoint_name": "shared"}, {"id": "Elsewhere"}):
         assert logical_id(tmp_path, changed, {}) != plain
     assert logical_id(tmp_path, {}, {"inference_component_name": "fixed"}) != plain
-    for same in ({"copy_count": 2}, {"min_memory": Size.gibibytes(3)}, {"image": TritonImage.dlc("24.09")}):
+    for same in (
+        {"copy_count": 2},
+        {"min_memory": Size.gibibytes(3)},
+        {"image": TritonImage.dlc("24.09")},
+    ):
         assert logical_id(tmp_path, {}, same) == plain
     assert logical_id(tmp_path, {"max_instance_count": 3}, {}) == plain
 
@@ -232,7 +245,10 @@ def test_newest_image_of_the_components_decides_the_ami(stack: cdk.Stack, tmp_pa
 
     images: tuple[TritonImage, ...]
     found, warned = [], []
-    for images in ((TritonImage.dlc("24.09"),), (TritonImage.dlc("24.09"), TritonImage.dlc("26.05"))):
+    for images in (
+        (TritonImage.dlc("24.09"),),
+        (TritonImage.dlc("24.09"), TritonImage.dlc("26.05")),
+    ):
         other = make_stack()
         endpoint = add_endpoint(other)
         for position, image in enumerate(images):

@@ -15,7 +15,10 @@ from aws_cdk import aws_ssm as ssm
 from component_apps import add_endpoint, warnings_of
 
 from constructs_triton import ContainerInferenceComponent, ModelSource, ServingImage
-from constructs_triton.cdk.inference_component.container_checks import ContainerUnderCheck, container_findings
+from constructs_triton.cdk.inference_component.container_checks import (
+    ContainerUnderCheck,
+    container_findings,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.backend_releases import engine_arguments
@@ -77,8 +80,15 @@ CASES = [
         "error container-other-image",
         {"OPTION_MAX_MODEL_LEN": "8192"},
     ),
-    Case(SGLANG, {"OPTION_DTYPE": "auto"}, "error container-other-image", {"SM_SGLANG_DTYPE": "auto"}),
-    Case(VLLM, {"SM_NUM_GPUS": "1"}, "error container-other-image", {"SM_VLLM_TENSOR_PARALLEL_SIZE": "1"}),
+    Case(
+        SGLANG, {"OPTION_DTYPE": "auto"}, "error container-other-image", {"SM_SGLANG_DTYPE": "auto"}
+    ),
+    Case(
+        VLLM,
+        {"SM_NUM_GPUS": "1"},
+        "error container-other-image",
+        {"SM_VLLM_TENSOR_PARALLEL_SIZE": "1"},
+    ),
     Case(VLLM, {"SM_VLLM_PORT": "9000"}, "error container-port", {"SM_VLLM_PORT": "8080"}),
     Case(VLLM, {"SM_VLLM_HOST": "127.0.0.1"}, "error container-port", {"SM_VLLM_HOST": "0.0.0.0"}),
     Case(VLLM, {"SM_VLLM_UDS": "/tmp/vllm"}, "error container-port", {}),
@@ -98,7 +108,13 @@ CASES = [
         "error container-parallel-size",
         {"TENSOR_PARALLEL_DEGREE": "max"},
     ),
-    Case(SGLANG, {"SM_SGLANG_TP": "4"}, "error container-parallel-size", {"SM_SGLANG_TP": "2"}, {"gpus": 2}),
+    Case(
+        SGLANG,
+        {"SM_SGLANG_TP": "4"},
+        "error container-parallel-size",
+        {"SM_SGLANG_TP": "2"},
+        {"gpus": 2},
+    ),
     Case(VLLM, {}, UNUSED, {"SM_VLLM_TENSOR_PARALLEL_SIZE": "4"}, {"gpus": 4}),
     Case(VLLM, {}, UNUSED, {"SM_VLLM_DATA_PARALLEL_SIZE": "4"}, {"gpus": 4}),
     Case(
@@ -162,12 +178,15 @@ def test_mistake_is_found_until_it_is_fixed(case: Case) -> None:
 def _kind_of(image: str) -> str:
     repository = image.partition("/")[2].partition(":")[0]
     return next(
-        str(each["name"]) for each in load("containers")["kinds"] if repository in each["repositories"]
+        str(each["name"])
+        for each in load("containers")["kinds"]
+        if repository in each["repositories"]
     )
 
 
 @pytest.mark.parametrize(
-    ("image", "severity"), [(VLLM, "error"), (SGLANG, "error"), (LMI, "warning"), (LLAMA, "warning")]
+    ("image", "severity"),
+    [(VLLM, "error"), (SGLANG, "error"), (LMI, "warning"), (LLAMA, "warning")],
 )
 def test_container_needs_a_model(image: str, severity: str) -> None:
     """Without a model it is an error where nothing, or another model, would be served; both ways fix it."""
@@ -179,7 +198,9 @@ def test_container_needs_a_model(image: str, severity: str) -> None:
     assert not find(image, {}, has_model_data=True)
 
 
-@pytest.mark.parametrize("image", [OWN, OWN.replace("team/chat", "vllm"), "registry.example.com/vllm:1"])
+@pytest.mark.parametrize(
+    "image", [OWN, OWN.replace("team/chat", "vllm"), "registry.example.com/vllm:1"]
+)
 def test_your_own_image_gets_warnings(image: str) -> None:
     """Its script is not known, so the name of its repository or its variables decide what is a warning."""
     found = find(image, {"SM_VLLM_PORT": "9000", "SM_VLLM_TENSOR_PARALLEL_SIZE": "2"})
@@ -205,11 +226,20 @@ def test_variable_of_triton_is_an_error_where_the_image_is_known(image: str, sev
     [
         (OWN, {}),
         (OWN, {"SM_VLLM_PORT": "9000", "OPTION_PORT": "9000"}),
-        (f"{AWS}/djl-inference:0.33.0-tensorrtllm0.21.0-cu128", {"OPTION_PIPELINE_PARALLEL_DEGREE": "2"}),
+        (
+            f"{AWS}/djl-inference:0.33.0-tensorrtllm0.21.0-cu128",
+            {"OPTION_PIPELINE_PARALLEL_DEGREE": "2"},
+        ),
         (f"{AWS}/vllm:omni-sagemaker-cuda-v1", {"SM_VLLM_PORT": "9000"}),
         (f"{AWS}/huggingface-pytorch-inference:2.6", {"SM_VLLM_PORT": "9000"}),
     ],
-    ids=["own", "variables of two images", "TensorRT-LLM", "several stages", "another image of AWS"],
+    ids=[
+        "own",
+        "variables of two images",
+        "TensorRT-LLM",
+        "several stages",
+        "another image of AWS",
+    ],
 )
 def test_unknown_containers_are_not_checked(image: str, environment: dict[str, str]) -> None:
     """Nothing is said about containers that the table does not describe."""
@@ -219,7 +249,10 @@ def test_unknown_containers_are_not_checked(image: str, environment: dict[str, s
 def test_other_settings_of_lmi_may_win() -> None:
     """A serving.properties in model_data, or another handler, turns errors of LMI into warnings."""
     environment = {"HF_MODEL_ID": ID, "TENSOR_PARALLEL_DEGREE": "2"}
-    for given, more in ((environment, DATA), ({**environment, "OPTION_ENTRYPOINT": "model.py"}, {})):
+    for given, more in (
+        (environment, DATA),
+        ({**environment, "OPTION_ENTRYPOINT": "model.py"}, {}),
+    ):
         assert [each.severity for each in find(LMI, given, **more)] == ["warning"]
 
 
@@ -245,12 +278,21 @@ def test_beginning_of_a_name_is_accepted(name: str) -> None:
 def test_tokens_are_skipped(stack: cdk.Stack) -> None:
     """Values, tags, accounts and numbers of GPUs that are known at deployment are not checked."""
     token = ssm.StringParameter.value_for_string_parameter(stack, "/chat/value")
-    names = ("MODEL", "PORT", "HOST", "TENSOR_PARALLEL_SIZE", "ENABLE_PREFIX_CACHING", "ENABLE_LORA")
+    names = (
+        "MODEL",
+        "PORT",
+        "HOST",
+        "TENSOR_PARALLEL_SIZE",
+        "ENABLE_PREFIX_CACHING",
+        "ENABLE_LORA",
+    )
     environment = {f"SM_VLLM_{name}": token for name in names}
     environment["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "true"
     assert not find(VLLM, environment, is_isolated=True)
     assert not find(f"{AWS}/djl-inference:{token}", {"OPTION_TENSOR_PARALLEL_SIZE": "2"})
-    number = cdk.Token.as_number(ssm.StringParameter.value_for_string_parameter(stack, "/chat/gpus"))
+    number = cdk.Token.as_number(
+        ssm.StringParameter.value_for_string_parameter(stack, "/chat/gpus")
+    )
     assert not find(VLLM, {**MODEL[VLLM], "SM_VLLM_TENSOR_PARALLEL_SIZE": "8"}, gpus=number)
     images = ecr.Repository.from_repository_name(stack, "Images", token)
     assert not find(ServingImage.from_ecr_repository(images, "1"), {})
@@ -265,11 +307,18 @@ def test_repository_of_aws_is_recognized_as_a_construct(stack: cdk.Stack) -> Non
 
 
 @pytest.mark.parametrize(
-    "tag", ["vllm:0.20.2-gpu-py312-cu130-ubuntu22.04-ec2", "sglang:server-cuda-v1", "llama-cpp:server-cpu-v1"]
+    "tag",
+    [
+        "vllm:0.20.2-gpu-py312-cu130-ubuntu22.04-ec2",
+        "sglang:server-cuda-v1",
+        "llama-cpp:server-cpu-v1",
+    ],
 )
 def test_image_for_ec2_is_an_error(tag: str) -> None:
     """AWS publishes images for EC2 in the same repositories, which do not listen where SageMaker calls."""
-    assert "error container-image-for-ec2 image" in described(find(f"{AWS}/{tag}", {}, has_model_data=True))
+    assert "error container-image-for-ec2 image" in described(
+        find(f"{AWS}/{tag}", {}, has_model_data=True)
+    )
 
 
 def test_names_of_the_table_are_complete() -> None:
@@ -277,7 +326,9 @@ def test_names_of_the_table_are_complete() -> None:
     row = next(each for each in load("containers")["kinds"] if each["name"] == "vLLM")
     named = {name for names in (row["model"], row["hub"], *row["parallel"]) for name in names}
     named |= {each["variable"] for each in row["values"]} | {*row["unused_unless"], *row["unsure"]}
-    arguments = {name.removeprefix("SM_VLLM_").lower() for name in named if name.startswith("SM_VLLM_")}
+    arguments = {
+        name.removeprefix("SM_VLLM_").lower() for name in named if name.startswith("SM_VLLM_")
+    }
     assert arguments <= engine_arguments() | {*row["other_names"]}
 
 
@@ -296,5 +347,7 @@ def test_component_raises_errors_and_annotates_warnings(stack: cdk.Stack) -> Non
     with pytest.raises(InvalidValueError) as raised:
         ContainerInferenceComponent(stack, "Chat", environment=wrong, **options)
     assert len(str(raised.value).splitlines()) == 3
-    ContainerInferenceComponent(stack, "Chat", environment={"SM_VLLM_MAX_MODEL_LEN": "8192"}, **options)
+    ContainerInferenceComponent(
+        stack, "Chat", environment={"SM_VLLM_MAX_MODEL_LEN": "8192"}, **options
+    )
     assert "constructs-triton:container-unused-gpus" in warnings_of(stack)

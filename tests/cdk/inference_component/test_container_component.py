@@ -40,7 +40,9 @@ def short_id(value: Any) -> str:
 
 def image(**options: Any) -> ServingImage:
     """AWS's image of vLLM for CUDA 13, unless ``options`` say otherwise."""
-    return ServingImage.from_registry(VLLM.format("eu-west-1"), **(options or {"cuda_version": "13.0"}))
+    return ServingImage.from_registry(
+        VLLM.format("eu-west-1"), **(options or {"cuda_version": "13.0"})
+    )
 
 
 def add_chat(endpoint: Any, id: str = "Chat", **options: Any) -> ContainerInferenceComponent:
@@ -65,7 +67,9 @@ def ami_of(stack: cdk.Stack) -> str | None:
 def test_container_has_what_was_set(stack: cdk.Stack) -> None:
     """Image, files, variables and timeouts are on its model and component, and the role may read both."""
     key = kms.Key.from_key_arn(stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/1")
-    bucket = s3.Bucket.from_bucket_attributes(stack, "Weights", bucket_name="weights", encryption_key=key)
+    bucket = s3.Bucket.from_bucket_attributes(
+        stack, "Weights", bucket_name="weights", encryption_key=key
+    )
     add_chat(
         add_endpoint(stack, min_instance_count=1, max_instance_count=3),
         model_data=ModelSource.from_s3_prefix(bucket, "qwen/"),
@@ -99,7 +103,13 @@ def test_container_has_what_was_set(stack: cdk.Stack) -> None:
         "NumberOfAcceleratorDevicesRequired": 1,
     }
     found = statements(template)
-    assert {"LoadModel", "ListModel", "DecryptModel", "PullImage", "LogInToRegistry"} <= found.keys()
+    assert {
+        "LoadModel",
+        "ListModel",
+        "DecryptModel",
+        "PullImage",
+        "LogInToRegistry",
+    } <= found.keys()
     assert "repository/vllm" in flat(found["PullImage"]["Resource"])
 
 
@@ -118,11 +128,21 @@ def test_container_without_model_data_downloads_its_model(stack: cdk.Stack) -> N
 @pytest.mark.parametrize(
     ("source", "is_pulled"),
     [
-        (lambda _: ServingImage.from_registry(VLLM.format(cdk.Aws.REGION), cuda_version="13.0"), True),
-        (lambda _: ServingImage.from_registry("registry.example.com/vllm:1", cuda_version="13.0"), False),
+        (
+            lambda _: ServingImage.from_registry(VLLM.format(cdk.Aws.REGION), cuda_version="13.0"),
+            True,
+        ),
+        (
+            lambda _: ServingImage.from_registry(
+                "registry.example.com/vllm:1", cuda_version="13.0"
+            ),
+            False,
+        ),
         (
             lambda stack: ServingImage.from_ecr_repository(
-                ecr.Repository.from_repository_name(stack, "Images", "own"), "1", cuda_version="13.0"
+                ecr.Repository.from_repository_name(stack, "Images", "own"),
+                "1",
+                cuda_version="13.0",
             ),
             True,
         ),
@@ -166,7 +186,9 @@ def test_newest_driver_that_an_image_needs_decides_the_ami(
         add_component(endpoint, tmp_path, image=TritonImage.dlc(triton))
     add_chat(endpoint, image=image(**other))
     assert ami_of(stack) == (expected or other["inference_ami_version"])
-    assert ("constructs-triton:component-images-need-different-amis" in warnings_of(stack)) is warned
+    assert (
+        "constructs-triton:component-images-need-different-amis" in warnings_of(stack)
+    ) is warned
 
 
 def test_older_ami_of_an_unknown_name_is_warned_about(stack: cdk.Stack) -> None:
@@ -179,7 +201,9 @@ def test_older_ami_of_an_unknown_name_is_warned_about(stack: cdk.Stack) -> None:
     assert "constructs-triton:component-images-need-different-amis" in warnings_of(stack)
 
 
-def test_triton_image_without_a_version_does_not_drop_the_ami(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_triton_image_without_a_version_does_not_drop_the_ami(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """It runs on the AMI that the known images need, or alone on SageMaker's; the warning says which."""
     for other, expected in ((make_stack(), None), (stack, CUDA_13)):
         endpoint = add_endpoint(other, max_instance_count=4)
@@ -202,17 +226,31 @@ def test_cuda_version_is_needed_for_the_ami_only(stack: cdk.Stack, options: dict
     gpus = {"instance_type": None, "inference_ami_version": 1}.get(next(iter(options), ""), 0)
     endpoint = add_endpoint(stack, **options)
     plain = ServingImage.from_registry(VLLM.format("eu-west-1"))
-    add_chat(endpoint, image=plain, number_of_accelerator_devices=gpus, min_memory=Size.gibibytes(2))
+    add_chat(
+        endpoint, image=plain, number_of_accelerator_devices=gpus, min_memory=Size.gibibytes(2)
+    )
     assert ami_of(stack) == (CUDA_13 if not options else None)
 
 
 REFUSALS: list[tuple[dict[str, Any], str]] = [
-    ({"image": ServingImage.from_registry("example.com/a:1")}, 'image: its CUDA .*cuda_version="13.0"'),
+    (
+        {"image": ServingImage.from_registry("example.com/a:1")},
+        'image: its CUDA .*cuda_version="13.0"',
+    ),
     ({"image": TritonImage.dlc()}, "image: must be of type ServingImage"),
-    ({"environment": {"SM_VLLM_PORT": 1}}, 'environment."SM_VLLM_PORT".: must be a string, got 1; write "1"'),
-    ({"environment": {"SAGEMAKER_TRITON_LOG_INFO": "1"}}, "is a variable of Triton; .*TritonInferenceComp"),
+    (
+        {"environment": {"SM_VLLM_PORT": 1}},
+        'environment."SM_VLLM_PORT".: must be a string, got 1; write "1"',
+    ),
+    (
+        {"environment": {"SAGEMAKER_TRITON_LOG_INFO": "1"}},
+        "is a variable of Triton; .*TritonInferenceComp",
+    ),
     ({"environment": {"A": "x" * 2000}}, "environment.*1024"),
-    ({"model_data": ModelSource.from_directory("models")}, "model_data: .*aws s3 sync .*from_s3_prefix"),
+    (
+        {"model_data": ModelSource.from_directory("models")},
+        "model_data: .*aws s3 sync .*from_s3_prefix",
+    ),
     ({"copy_count": 0}, "copy_count: .*at least 1 copy"),
     ({"copy_count": 99}, "first copies of its components need more GPUs"),
     ({"instance_type": CPU}, "instance_type: .*TritonComponentEndpoint"),
@@ -232,7 +270,10 @@ def test_container_refuses(stack: cdk.Stack, options: dict[str, Any], said: str)
     ("options", "said"),
     [
         ({"cuda_version": "thirteen"}, 'cuda_version: .*got "thirteen"; write it as "13.0"'),
-        ({"cuda_version": "99.0"}, "cuda_version: no known inference AMI .*; set inference_ami_version"),
+        (
+            {"cuda_version": "99.0"},
+            "cuda_version: no known inference AMI .*; set inference_ami_version",
+        ),
         ({"cuda_version": "13.0", "inference_ami_version": CUDA_13}, "cannot be combined"),
         ({"cuda_version": 13.0}, "cuda_version: must be of type str"),
         ({"inference_ami_version": "gpu"}, "inference_ami_version: must be the name"),
@@ -291,7 +332,9 @@ def test_prefix_routing_is_for_other_containers_only(stack: cdk.Stack, tmp_path:
     }
 
 
-def test_container_shares_the_rest_with_components_of_triton(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_container_shares_the_rest_with_components_of_triton(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """Room, scaling, alarms and removal are those of every component."""
     endpoint = add_endpoint(stack, max_instance_count=1, removal_policy=RemovalPolicy.RETAIN)
     add_component(endpoint, tmp_path, number_of_accelerator_devices=2)
@@ -300,7 +343,11 @@ def test_container_shares_the_rest_with_components_of_triton(stack: cdk.Stack, t
     scaling.scale_on_concurrent_requests_per_copy("Streams", target_concurrent_requests=8)
     chat.add_alarms()
     template = synthesize(stack)
-    kept = {name for name, each in template["Resources"].items() if each.get("DeletionPolicy") == "Retain"}
+    kept = {
+        name
+        for name, each in template["Resources"].items()
+        if each.get("DeletionPolicy") == "Retain"
+    }
     assert {"ChatModel", "ChatComponent"} <= {
         name[:-16] if "Component" in name else name[:-8] for name in kept
     }

@@ -36,33 +36,63 @@ instance_group {{ kind: KIND_GPU gpus: [ {index} ] }}
 
 ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     # What component endpoints do not have, with another way.
-    ({"async_inference": object()}, "async_inference: .*name a component; use TritonEndpoint with async"),
-    ({"serverless_config": object()}, "serverless_config: .*need instances; use min_instance_count=0"),
+    (
+        {"async_inference": object()},
+        "async_inference: .*name a component; use TritonEndpoint with async",
+    ),
+    (
+        {"serverless_config": object()},
+        "serverless_config: .*need instances; use min_instance_count=0",
+    ),
     ({"explainer_config": object()}, "explainer_config: .*; use TritonEndpoint"),
     ({"container_metrics": True}, "container_metrics: .*may share a network; use TritonEndpoint"),
-    ({"data_capture": object()}, "data_capture: .*; use TritonEndpoint for the models whose requests"),
+    (
+        {"data_capture": object()},
+        "data_capture: .*; use TritonEndpoint for the models whose requests",
+    ),
     ({"variants": []}, "variants: .*names one variant; add a TritonInferenceComponent"),
     ({"shadow_variant": object()}, "shadow_variant: .*names one variant"),
-    ({"model": "m"}, "model: SageMaker refuses|model: .*refuses components on an endpoint with a model"),
-    ({"model_repository": object()}, "refuses components on an endpoint with a model; set it on the Triton"),
+    (
+        {"model": "m"},
+        "model: SageMaker refuses|model: .*refuses components on an endpoint with a model",
+    ),
+    (
+        {"model_repository": object()},
+        "refuses components on an endpoint with a model; set it on the Triton",
+    ),
     ({"deployment": object()}, "deployment: .*; set deployment=ComponentDeployment.rolling"),
     ({"initial_variant_weight": 1}, "initial_variant_weight: .*; remove it"),
     ({"environment": {}}, "environment: .*own container; set it on the TritonInferenceComponent"),
     ({"accelerator_partition_layouts": []}, "CloudFormation has no partitions of GPUs"),
     ({"routing_strategy": "KV_AWARE"}, 'routing_strategy: .*language models.*"KV_AWARE"'),
-    ({"routing_strategy": "PREFIX_AWARE", "concurrency_threshold": 8}, "prefix_length: is required"),
-    ({"routing_strategy": "PREFIX_AWARE", "prefix_length": 9, "concurrency_threshold": 8}, "1024 to 65536"),
+    (
+        {"routing_strategy": "PREFIX_AWARE", "concurrency_threshold": 8},
+        "prefix_length: is required",
+    ),
+    (
+        {"routing_strategy": "PREFIX_AWARE", "prefix_length": 9, "concurrency_threshold": 8},
+        "1024 to 65536",
+    ),
     ({"prefix_length": 1024}, "prefix_length: only for .*PREFIX_AWARE"),
     ({"removal_policy": cdk.RemovalPolicy.SNAPSHOT}, "removal_policy: endpoints have no snapshots"),
     # Numbers of instances.
     ({"min_instance_count": None}, "min_instance_count: is required"),
     ({"max_instance_count": None}, "max_instance_count: is required"),
-    ({"min_instance_count": 3}, "min_instance_count: must not be above max_instance_count 2, got 3"),
+    (
+        {"min_instance_count": 3},
+        "min_instance_count: must not be above max_instance_count 2, got 3",
+    ),
     ({"min_instance_count": -1}, "min_instance_count: must be at least 0"),
     ({"max_instance_count": 0, "min_instance_count": 0}, "max_instance_count: must be at least 1"),
     ({"max_instance_count": 1.5}, "max_instance_count: must be a whole number"),
-    ({"initial_instance_count": 0, "min_instance_count": 0}, "initial_instance_count: must be at least 1"),
-    ({"initial_instance_count": 3}, "initial_instance_count: must be from 1 to max_instance_count 2"),
+    (
+        {"initial_instance_count": 0, "min_instance_count": 0},
+        "initial_instance_count: must be at least 1",
+    ),
+    (
+        {"initial_instance_count": 3},
+        "initial_instance_count: must be from 1 to max_instance_count 2",
+    ),
     ({"max_instance_count": float("inf")}, "max_instance_count: must be a number, got inf"),
     ({"min_instance_count": []}, r"min_instance_count: must be a number, got \[\]"),
     ({"volume_size": Size.gibibytes(50)}, "volume_size: .*local NVMe"),
@@ -91,19 +121,43 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     # Memory.
     ({"min_memory": None}, "min_memory: is required; write min_memory=Size.mebibytes"),
     ({"min_memory": Size.mebibytes(127)}, "min_memory: must be at least 128 MiB, got 127"),
-    ({"min_memory": Size.gibibytes(193)}, "min_memory: must fit on one ml.g5.12xlarge, which has 196608 MiB"),
-    ({"max_memory": Size.gibibytes(1)}, "max_memory: must not be below min_memory 2048 MiB, got 1024 MiB"),
+    (
+        {"min_memory": Size.gibibytes(193)},
+        "min_memory: must fit on one ml.g5.12xlarge, which has 196608 MiB",
+    ),
+    (
+        {"max_memory": Size.gibibytes(1)},
+        "max_memory: must not be below min_memory 2048 MiB, got 1024 MiB",
+    ),
     # GPUs and vCPUs.
-    ({"number_of_accelerator_devices": None}, "number_of_accelerator_devices: is required on ml.g5.12xlarge"),
-    ({"number_of_accelerator_devices": 0.5}, "whole GPUs, at least 1, got 0.5; .*TritonMultiModelEndpoint"),
+    (
+        {"number_of_accelerator_devices": None},
+        "number_of_accelerator_devices: is required on ml.g5.12xlarge",
+    ),
+    (
+        {"number_of_accelerator_devices": 0.5},
+        "whole GPUs, at least 1, got 0.5; .*TritonMultiModelEndpoint",
+    ),
     ({"number_of_accelerator_devices": 1.5}, "whole GPUs, at least 1, got 1.5"),
-    ({"number_of_accelerator_devices": float("nan")}, "must be at least 1 GPU, got nan; write a number"),
+    (
+        {"number_of_accelerator_devices": float("nan")},
+        "must be at least 1 GPU, got nan; write a number",
+    ),
     ({"number_of_accelerator_devices": float("inf")}, "must be a number, got inf; write a number"),
-    ({"number_of_accelerator_devices": 5}, "must fit on one ml.g5.12xlarge, which has 4 GPUs, got 5"),
+    (
+        {"number_of_accelerator_devices": 5},
+        "must fit on one ml.g5.12xlarge, which has 4 GPUs, got 5",
+    ),
     ({"number_of_cpu_cores": 0.1}, "number_of_cpu_cores: must be at least 0.25"),
-    ({"number_of_cpu_cores": 49}, "number_of_cpu_cores: must fit on one ml.g5.12xlarge, which has 48 vCPUs"),
+    (
+        {"number_of_cpu_cores": 49},
+        "number_of_cpu_cores: must fit on one ml.g5.12xlarge, which has 48 vCPUs",
+    ),
     # Copies.
-    ({"copy_count": 0}, r"copy_count: .*at least 1 copy, got 0; .*auto_scale_copy_count\(min_capacity=0\)"),
+    (
+        {"copy_count": 0},
+        r"copy_count: .*at least 1 copy, got 0; .*auto_scale_copy_count\(min_capacity=0\)",
+    ),
     ({"copy_count": 1.5}, "copy_count: must be a whole number"),
     ({"copy_count": -1}, "copy_count: must be at least 1 copy, got -1"),
     ({"copy_count": float("nan")}, "copy_count: must be at least 1 copy, got nan; write a number"),
@@ -125,29 +179,52 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"placement_strategy": "SPRAED"}, 'placement_strategy: .*did you mean "SPREAD"'),
     # Names.
     ({"inference_component_name": "no_underscores"}, "inference_component_name: must match"),
-    ({"inference_component_name": "x" * 64}, "inference_component_name: must have 1 to 63 characters"),
-    ({"log_retention": logs.RetentionDays.ONE_DAY}, "log_retention: needs an inference_component_name"),
-    ({"removal_policy": cdk.RemovalPolicy.SNAPSHOT}, "removal_policy: components have no snapshots"),
+    (
+        {"inference_component_name": "x" * 64},
+        "inference_component_name: must have 1 to 63 characters",
+    ),
+    (
+        {"log_retention": logs.RetentionDays.ONE_DAY},
+        "log_retention: needs an inference_component_name",
+    ),
+    (
+        {"removal_policy": cdk.RemovalPolicy.SNAPSHOT},
+        "removal_policy: components have no snapshots",
+    ),
     # What components do not have, with another way.
     ({"model_cache_setting": "Enabled"}, "contains one model; use TritonMultiModelEndpoint"),
     ({"containers": []}, "contains one container; use an ensemble"),
     ({"accelerator_partition_type": "mig-1g.5gb"}, "CloudFormation has no partitions of GPUs"),
     ({"base_inference_component_name": "x"}, "adapters are for containers of language models"),
     ({"specifications": []}, "specifications: .*set instance_pools"),
-    ({"container_metrics": True}, "container_metrics: .* share a network.*; use the component's metrics"),
+    (
+        {"container_metrics": True},
+        "container_metrics: .* share a network.*; use the component's metrics",
+    ),
     ({"container_metrics_config": object()}, "does not serve /metrics"),
-    ({"role": object()}, "must have the role of its endpoint; set it on the TritonComponentEndpoint"),
+    (
+        {"role": object()},
+        "must have the role of its endpoint; set it on the TritonComponentEndpoint",
+    ),
     ({"vpc": object()}, "must have the VPC of its endpoint"),
     ({"enable_network_isolation": True}, "must have the isolation of its endpoint"),
     ({"inference_ami_version": "x"}, "all components of an instance have its AMI"),
-    ({"model": "other", "ensemble": "pipeline"}, 'model: cannot be combined with ensemble, got "other"'),
-    ({"ensemble": 3}, "ensemble: must be a string, got 3; write the name of a model of the repository"),
+    (
+        {"model": "other", "ensemble": "pipeline"},
+        'model: cannot be combined with ensemble, got "other"',
+    ),
+    (
+        {"ensemble": 3},
+        "ensemble: must be a string, got 3; write the name of a model of the repository",
+    ),
     ({"ensemble": "other"}, 'ensemble: must be a model with platform "ensemble"'),
 ]
 
 
 @pytest.mark.parametrize(("options", "said"), COMPONENT_REFUSALS, ids=short_id)
-def test_component_refuses(stack: cdk.Stack, tmp_path: Path, options: dict[str, Any], said: str) -> None:
+def test_component_refuses(
+    stack: cdk.Stack, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
     """Each value that SageMaker refuses is an error, and the id can be used again."""
     endpoint = add_endpoint(stack)
     with pytest.raises(InvalidValueError, match=said):
@@ -175,7 +252,10 @@ def test_gpus_of_an_unknown_type_are_taken(stack: cdk.Stack, tmp_path: Path) -> 
     """Nothing is known of a newer instance type, so the number is not refused; it must be whole."""
     newer = InstanceType.of("ml.zz9.xlarge")
     endpoint = add_endpoint(stack, instance_type=newer)
-    for value, said in ((1.5, "whole GPUs, at least 1, got 1.5"), (-1, "whole GPUs, at least 1, got -1")):
+    for value, said in (
+        (1.5, "whole GPUs, at least 1, got 1.5"),
+        (-1, "whole GPUs, at least 1, got -1"),
+    ):
         with pytest.raises(InvalidValueError, match=said):
             add_component(endpoint, tmp_path, number_of_accelerator_devices=value)
     component = add_component(endpoint, tmp_path, number_of_accelerator_devices=1)
@@ -192,7 +272,9 @@ def test_model_on_the_gpu_needs_one(stack: cdk.Stack, tmp_path: Path) -> None:
     add_component(endpoint, tmp_path, "Large", model="second", number_of_accelerator_devices=4)
     for model, gpus in (("first", 0), ("second", 1)):
         with pytest.raises(RepositoryError, match=r"GPU|gpu id"):
-            add_component(endpoint, tmp_path, "None", model=model, number_of_accelerator_devices=gpus)
+            add_component(
+                endpoint, tmp_path, "None", model=model, number_of_accelerator_devices=gpus
+            )
 
 
 def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -201,26 +283,40 @@ def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: P
     options: Any = {"min_memory": Size.gibibytes(1), "number_of_accelerator_devices": 1}
     repository = TritonModelRepository(stack, "None")
     missing: Any = None
-    with pytest.raises(InvalidValueError, match="model_repository: is required; write TritonModelReposi"):
+    with pytest.raises(
+        InvalidValueError, match="model_repository: is required; write TritonModelReposi"
+    ):
         TritonInferenceComponent(
-            stack, "C", endpoint=add_endpoint(stack), model_repository=missing, ensemble="e", **options
+            stack,
+            "C",
+            endpoint=add_endpoint(stack),
+            model_repository=missing,
+            ensemble="e",
+            **options,
         )
     for other, got in (
         (endpoint, "Test/Classic, which serves a model"),
         ("shared", '"shared", which is not'),
     ):
         with pytest.raises(InvalidValueError, match=f"endpoint: .*without a model, got {got}"):
-            TritonInferenceComponent(stack, "C", endpoint=other, model_repository=repository, **options)  # type: ignore[arg-type]
+            TritonInferenceComponent(
+                stack, "C", endpoint=other, model_repository=repository, **options
+            )  # type: ignore[arg-type]
 
 
 def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Path) -> None:
     """The message sums up what all components of the endpoint need, beside what the instances have."""
     endpoint = add_endpoint(stack, min_instance_count=0, max_instance_count=1)
-    add_component(endpoint, tmp_path, "First", number_of_accelerator_devices=3, number_of_cpu_cores=8)
+    add_component(
+        endpoint, tmp_path, "First", number_of_accelerator_devices=3, number_of_cpu_cores=8
+    )
     with pytest.raises(InvalidValueError) as raised:
         add_component(endpoint, tmp_path, "Second", copy_count=2)
     lines = str(raised.value).splitlines()
-    assert "need more GPUs than max_instance_count instances have; raise max_instance_count" in lines[0]
+    assert (
+        "need more GPUs than max_instance_count instances have; raise max_instance_count"
+        in lines[0]
+    )
     assert [re.split(r"  +", line.strip()) for line in lines[1:]] == [
         ["component", "copies", "GPUs", "vCPUs", "memory"],
         ["First", "1", "3", "8", "2 GiB"],
@@ -255,8 +351,14 @@ def test_copies_are_not_divided_between_instances(stack: cdk.Stack, tmp_path: Pa
         ({"wait_interval": Duration.seconds(3601)}, "from 0 to 3600 seconds"),
         ({"maximum_execution_timeout": Duration.seconds(599)}, "from 600 to 28800 seconds"),
         ({"alarms": [None] * 11}, "10 alarms, got 11"),
-        ({"maximum_batch_size": 2}, r"must be of type CopySize, got 2; write CopySize\.copies\(2\)"),
-        ({"maximum_batch_size": CopySize.percent(12.5)}, "must be a whole number, got 12.5; round it"),
+        (
+            {"maximum_batch_size": 2},
+            r"must be of type CopySize, got 2; write CopySize\.copies\(2\)",
+        ),
+        (
+            {"maximum_batch_size": CopySize.percent(12.5)},
+            "must be a whole number, got 12.5; round it",
+        ),
         ({"alarms": object()}, "alarms: must be of type list"),
     ],
 )
@@ -280,7 +382,9 @@ def test_rollback_alarm_needs_a_name_and_a_rolling_update(stack: cdk.Stack, tmp_
     known = cloudwatch.Alarm.from_alarm_name(stack, "Known", "errors")
     rolling.add_rollback_alarms(known)
     rolling.add_rollback_alarms(known)
-    assert str(stack.resolve(rolling.cfn_inference_component.deployment_config)).count("errors") == 1
+    assert (
+        str(stack.resolve(rolling.cfn_inference_component.deployment_config)).count("errors") == 1
+    )
     with pytest.raises(InvalidValueError, match="alarms: must have 1 to 10 alarms, got 0"):
         rolling.add_rollback_alarms()
     component = add_component(endpoint, tmp_path, deployment=ComponentDeployment.all_at_once())

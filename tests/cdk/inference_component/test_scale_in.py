@@ -18,7 +18,9 @@ def scaling(stack: cdk.Stack, **options: Any) -> Any:
     """What the template says about the managed scaling of an endpoint."""
     add_endpoint(stack, **options)
     template = synthesize(stack)
-    return only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"][0]["ManagedInstanceScaling"]
+    return only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"][0][
+        "ManagedInstanceScaling"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,9 @@ def test_each_value_may_be_a_token(stack: cdk.Stack) -> None:
 @pytest.mark.parametrize(
     "options", [{"scale_in_cooldown": Duration.minutes(5)}, {"scale_in_maximum_step_size": 2}]
 )
-def test_values_of_the_other_strategy_are_reported(stack: cdk.Stack, options: dict[str, Any]) -> None:
+def test_values_of_the_other_strategy_are_reported(
+    stack: cdk.Stack, options: dict[str, Any]
+) -> None:
     """A cooldown and a step size with IDLE_RELEASE are a warning, since AWS describes them for the other."""
     assert scaling(stack, scale_in_strategy="IDLE_RELEASE", **options)["ScaleInPolicy"] is not None
     assert "CONSOLIDATION" in warnings_of(stack)["constructs-triton:scale-in-policy-unused"]
@@ -72,19 +76,42 @@ def test_values_of_the_other_strategy_are_reported(stack: cdk.Stack, options: di
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale_in_cooldown": Duration.minutes(9)}, 'scale_in_strategy: is required .* "CONSOLIDATION"'),
+        (
+            {"scale_in_cooldown": Duration.minutes(9)},
+            'scale_in_strategy: is required .* "CONSOLIDATION"',
+        ),
         ({"scale_in_maximum_step_size": 9}, "scale_in_strategy: is required"),
-        ({"scale_in_strategy": "CONSOLIDATON"}, 'scale_in_strategy: .*did you mean "CONSOLIDATION"'),
-        ({"scale_in_cooldown": Duration.minutes(4)}, "scale_in_cooldown: must be from 5 to 1440 minutes"),
-        ({"scale_in_cooldown": Duration.minutes(1441)}, "scale_in_cooldown: must be from 5 to 1440 minutes"),
-        ({"scale_in_cooldown": Duration.seconds(330)}, r"scale_in_cooldown: .*Duration.minutes\(6\)"),
+        (
+            {"scale_in_strategy": "CONSOLIDATON"},
+            'scale_in_strategy: .*did you mean "CONSOLIDATION"',
+        ),
+        (
+            {"scale_in_cooldown": Duration.minutes(4)},
+            "scale_in_cooldown: must be from 5 to 1440 minutes",
+        ),
+        (
+            {"scale_in_cooldown": Duration.minutes(1441)},
+            "scale_in_cooldown: must be from 5 to 1440 minutes",
+        ),
+        (
+            {"scale_in_cooldown": Duration.seconds(330)},
+            r"scale_in_cooldown: .*Duration.minutes\(6\)",
+        ),
         ({"scale_in_cooldown": 20}, r"scale_in_cooldown: .*Duration.minutes\(20\)"),
-        ({"scale_in_maximum_step_size": 0}, "scale_in_maximum_step_size: must be from 1 to 100 instances"),
-        ({"scale_in_maximum_step_size": 101}, "scale_in_maximum_step_size: must be from 1 to 100 instances"),
+        (
+            {"scale_in_maximum_step_size": 0},
+            "scale_in_maximum_step_size: must be from 1 to 100 instances",
+        ),
+        (
+            {"scale_in_maximum_step_size": 101},
+            "scale_in_maximum_step_size: must be from 1 to 100 instances",
+        ),
         ({"scale_in_maximum_step_size": 1.5}, "scale_in_maximum_step_size: must be a whole number"),
     ],
 )
-def test_values_that_sagemaker_refuses(stack: cdk.Stack, options: dict[str, Any], message: str) -> None:
+def test_values_that_sagemaker_refuses(
+    stack: cdk.Stack, options: dict[str, Any], message: str
+) -> None:
     """An error names the property, and nothing is added to the stack."""
     with pytest.raises(InvalidValueError, match=f"^{message}"):
         add_endpoint(stack, **options)

@@ -23,7 +23,9 @@ CALLS = MetricValue(
     dimensions_map={"VariantName": "blue", "EndpointName": "digits"},
     statistic="Sum",
 )
-LATENCY = replace(CALLS, metric_name="ModelLatency", statistic="p99", unit=cloudwatch.Unit.MICROSECONDS)
+LATENCY = replace(
+    CALLS, metric_name="ModelLatency", statistic="p99", unit=cloudwatch.Unit.MICROSECONDS
+)
 AVERAGE = replace(CALLS, statistic="Average", period=300)
 MILLISECONDS = converted(LATENCY, "m0", "/ 1000", "ModelLatency p99")
 SHARE = ExpressionValue(
@@ -49,7 +51,9 @@ def test_graphs_are_those_of_the_cdk(stack: cdk.Stack, name: str) -> None:
     )
     expected = stack.to_json_string(widget.to_json()[0]["properties"]["metrics"])
     assert graph_metrics(left, right)
-    assert stack.resolve(stack.to_json_string(graph_metrics(left, right))) == stack.resolve(expected)
+    assert stack.resolve(stack.to_json_string(graph_metrics(left, right))) == stack.resolve(
+        expected
+    )
 
 
 def test_metric_of_the_cdk_has_all_properties() -> None:
@@ -57,6 +61,10 @@ def test_metric_of_the_cdk_has_all_properties() -> None:
     value = replace(LATENCY, label="latency", color="#ff0000", period=cdk.Duration.minutes(5))
     metric: Any = value.to_cdk()
     assert isinstance(metric, cloudwatch.Metric)
-    assert (metric.label, metric.color, metric.unit) == ("latency", "#ff0000", cloudwatch.Unit.MICROSECONDS)
+    assert (metric.label, metric.color, metric.unit) == (
+        "latency",
+        "#ff0000",
+        cloudwatch.Unit.MICROSECONDS,
+    )
     assert (metric.period.to_seconds(), metric.statistic) == (300, "p99")
     assert metric.dimensions == CALLS.dimensions_map

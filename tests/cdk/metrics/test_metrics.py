@@ -15,7 +15,11 @@ from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
 from constructs_triton_core.errors import InvalidValueError
 
 INVOCATIONS, INSTANCES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
-US, MS, PERCENT = cloudwatch.Unit.MICROSECONDS, cloudwatch.Unit.MILLISECONDS, cloudwatch.Unit.PERCENT
+US, MS, PERCENT = (
+    cloudwatch.Unit.MICROSECONDS,
+    cloudwatch.Unit.MILLISECONDS,
+    cloudwatch.Unit.PERCENT,
+)
 BOTH = {"EndpointName": "bert", "VariantName": "AllTraffic"}
 # From the SageMaker developer guide: the namespace, a valid statistic, and the unit.
 PUBLISHED: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
@@ -114,7 +118,11 @@ def test_every_metric_method_is_listed_here() -> None:
 def test_unknown_metric_has_defaults(endpoint: VariantMetrics) -> None:
     """An unknown metric is a sum in the namespace of the invocations; each option can be changed."""
     found = stat(endpoint.metric("TokensGenerated"))
-    assert (found.metric_name, found.namespace, found.statistic) == ("TokensGenerated", INVOCATIONS, "Sum")
+    assert (found.metric_name, found.namespace, found.statistic) == (
+        "TokensGenerated",
+        INVOCATIONS,
+        "Sum",
+    )
 
 
 def test_latency_in_milliseconds(stack: cdk.Stack, endpoint: VariantMetrics) -> None:
@@ -152,7 +160,9 @@ def test_instance_count_is_a_quotient(
     endpoint: VariantMetrics, from_queue: bool, names: dict[str, str]
 ) -> None:
     """All invocations, or all of the queue, are divided by those of each instance."""
-    config = endpoint.metric_instance_count(from_queue=from_queue).to_metric_config().math_expression
+    config = (
+        endpoint.metric_instance_count(from_queue=from_queue).to_metric_config().math_expression
+    )
     assert config is not None
     assert config.expression == "FLOOR(total / share + 0.5)"
     assert {part: stat(each).metric_name for part, each in config.using_metrics.items()} == names
@@ -172,8 +182,12 @@ def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
 
 def test_dimensions_may_be_tokens(stack: cdk.Stack) -> None:
     """Names may be known only at deployment."""
-    names: Any = {name: cdk.CfnParameter(stack, name).value_as_string for name in ("endpoint", "variant")}
-    metric = variant_metric("Invocations", endpoint_name=names["endpoint"], variant_name=names["variant"])
+    names: Any = {
+        name: cdk.CfnParameter(stack, name).value_as_string for name in ("endpoint", "variant")
+    }
+    metric = variant_metric(
+        "Invocations", endpoint_name=names["endpoint"], variant_name=names["variant"]
+    )
     metric.to_cdk().create_alarm(stack, "Idle", threshold=1, evaluation_periods=1)
     assert only(synthesize(stack), "AWS::CloudWatch::Alarm")["Dimensions"] == [
         {"Name": "EndpointName", "Value": {"Ref": "endpoint"}},

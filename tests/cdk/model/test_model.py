@@ -33,7 +33,9 @@ CPU = InstanceType.of("ml.c5.xlarge")
 
 def add(stack: cdk.Stack, tmp_path: Path, **props: Any) -> TritonModel:
     repository = add_repository(stack, write_repository(tmp_path / "models"))
-    return TritonModel(stack, "Batch", **{"model_repository": repository, "instance_type": CPU, **props})
+    return TritonModel(
+        stack, "Batch", **{"model_repository": repository, "instance_type": CPU, **props}
+    )
 
 
 def test_model_is_that_of_an_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -44,7 +46,11 @@ def test_model_is_that_of_an_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     container = found["PrimaryContainer"]
     assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
     assert flat(container["ModelDataUrl"]).endswith(".tar.gz")
-    assert archived_models(stack.node.find_child("Models"), "pipeline") == ("pipeline", "scale", "shift")  # type: ignore[arg-type]
+    assert archived_models(stack.node.find_child("Models"), "pipeline") == (
+        "pipeline",
+        "scale",
+        "shift",
+    )  # type: ignore[arg-type]
     assert resources(template, "AWS::SageMaker::Endpoint") == {}
     assert stack.resolve(model.model_name)["Fn::GetAtt"][1] == "ModelName"
 
@@ -56,7 +62,8 @@ def test_job_may_write_its_log_and_use_its_bucket(stack: cdk.Stack, tmp_path: Pa
     template = synthesize(stack)
     found = statements(template)
     assert any(
-        "log-group:/aws/sagemaker/TransformJobs*" in flat(each) for each in found["WriteLogs"]["Resource"]
+        "log-group:/aws/sagemaker/TransformJobs*" in flat(each)
+        for each in found["WriteLogs"]["Resource"]
     )
     assert "/aws/sagemaker/TransformJobs" in flat(found["PublishMetrics"]["Condition"])
     policies = resources(template, "AWS::IAM::Policy")
@@ -92,7 +99,10 @@ def test_image_without_a_driver_is_reported(
     """Batch transform has drivers for CUDA 12, so an image with CUDA 13 on a GPU has a warning."""
     found = _machine(stack, tmp_path, name, image)
     assert "CUDA 13" in found
-    assert 'TritonImage.dlc("25.04") with TransformAmiVersion "al2-ami-sagemaker-batch-gpu-535"' in found
+    assert (
+        'TritonImage.dlc("25.04") with TransformAmiVersion "al2-ami-sagemaker-batch-gpu-535"'
+        in found
+    )
     assert found.endswith("[ack: constructs-triton:batch-transform-driver]")
 
 
@@ -103,7 +113,9 @@ def test_image_without_a_driver_is_reported(
         ("ml.c5.xlarge", None),
         ("ml.g5.xlarge", TritonImage.from_registry("own:1")),
         ("ml.g5.xlarge", TritonImage.from_registry("own:1", triton_version="24.05")),
-        pytest.param(cdk.Aws.REGION, None, id="token"),  # an id with its number differs between processes
+        pytest.param(
+            cdk.Aws.REGION, None, id="token"
+        ),  # an id with its number differs between processes
     ],
 )
 def test_no_warning_where_the_driver_is_right_or_not_known(
@@ -114,7 +126,9 @@ def test_no_warning_where_the_driver_is_right_or_not_known(
     assert not any("inference_ami" in each for each in warnings(stack))
 
 
-@pytest.mark.parametrize(("name", "is_reported"), [("ml.p4d.24xlarge", True), ("ml.g77.xlarge", False)])
+@pytest.mark.parametrize(
+    ("name", "is_reported"), [("ml.p4d.24xlarge", True), ("ml.g77.xlarge", False)]
+)
 def test_types_that_only_endpoints_have_are_reported(
     stack: cdk.Stack, tmp_path: Path, name: str, is_reported: bool
 ) -> None:
@@ -131,7 +145,9 @@ def test_batch_types_and_drivers_are_those_of_the_service_model() -> None:
     assert facts["instance_types"] == shapes.shape_for("TransformInstanceType").enum
     described = shapes.shape_for("TransformResources").members["TransformAmiVersion"].documentation
     for name, row in facts["amis"].items():
-        after = described.partition(f"<dt>{name}</dt>")[2].partition("</dl>")[0].partition("<dt>")[0]
+        after = (
+            described.partition(f"<dt>{name}</dt>")[2].partition("</dl>")[0].partition("<dt>")[0]
+        )
         assert f"driver version: {row['driver']}" in after
 
 

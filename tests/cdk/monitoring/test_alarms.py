@@ -11,7 +11,16 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
-from cdk_apps import ENVIRONMENT, add_endpoint, flat, import_endpoint, make_app, only, resources, synthesize
+from cdk_apps import (
+    ENVIRONMENT,
+    add_endpoint,
+    flat,
+    import_endpoint,
+    make_app,
+    only,
+    resources,
+    synthesize,
+)
 
 from constructs_triton import InstanceType, TritonAlarms, TritonMultiModelEndpoint
 from constructs_triton_core.errors import InvalidValueError
@@ -51,7 +60,11 @@ def test_alarms_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
         "blueServerErrors": ("Invocation5XXErrors", "Average", 0.01),
         "blueModelErrors": ("InvocationModelErrors", "Average", 0.01),
         "blueModelLatency": ("ModelLatency", "p99", 250_000),
-        "blueGpuMemory": ("GPUMemoryUtilization", "Maximum", 360),  # 90 percent of each of four GPUs
+        "blueGpuMemory": (
+            "GPUMemoryUtilization",
+            "Maximum",
+            360,
+        ),  # 90 percent of each of four GPUs
         "blueDisk": ("DiskUtilization", "Maximum", 85),
         "blueAtMaxCapacity": (None, None, 4),
         "blueNoInvocations": ("Invocations", "Sum", 1),
@@ -81,7 +94,9 @@ def test_multi_model_endpoints_have_two_more_alarms(stack: cdk.Stack) -> None:
         (24 * 60, 3600, 24),
     ],
 )
-def test_period_follows_the_window(stack: cdk.Stack, minutes: int, period: int, periods: int) -> None:
+def test_period_follows_the_window(
+    stack: cdk.Stack, minutes: int, period: int, periods: int
+) -> None:
     """The period of a window is 1 minute, from 15 minutes on 5 minutes, and from a day on an hour."""
     window = cdk.Duration.minutes(minutes)
     found = rendered(imported(stack).add_alarms(no_invocations_for=window))["blueNoInvocations"]
@@ -123,7 +138,11 @@ def test_thresholds_can_be_changed(stack: cdk.Stack) -> None:
     assert found["blueServerErrors"]["Threshold"] == 0.05
     assert found["blueDisk"]["Threshold"] == 50
     idle = found["blueNoInvocations"]
-    assert (idle["Period"], idle["EvaluationPeriods"], idle["TreatMissingData"]) == (300, 6, "breaching")
+    assert (idle["Period"], idle["EvaluationPeriods"], idle["TreatMissingData"]) == (
+        300,
+        6,
+        "breaching",
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,13 +151,20 @@ def test_thresholds_can_be_changed(stack: cdk.Stack) -> None:
         ({"error_rate_percent": 101}, "error_rate_percent: must be from 0 to 100 percent, got 101"),
         ({"disk_percent": -1}, "disk_percent: must be from 0 to 100 percent, got -1"),
         ({"gpu_memory_percent": 200}, "gpu_memory_percent: must be from 0 to 100 percent, got 200"),
-        ({"no_invocations_for": 8 * 86400}, "no_invocations_for: must be from 60 to 604800 seconds"),
+        (
+            {"no_invocations_for": 8 * 86400},
+            "no_invocations_for: must be from 60 to 604800 seconds",
+        ),
         ({"model_latency_objective": 0}, "model_latency_objective: must be above 0"),
     ],
 )
-def test_thresholds_are_checked(stack: cdk.Stack, thresholds: dict[str, float], message: str) -> None:
+def test_thresholds_are_checked(
+    stack: cdk.Stack, thresholds: dict[str, float], message: str
+) -> None:
     """A threshold out of range raises an error before anything is added."""
-    endpoint = imported(stack, variants={"blue": None})  # an alarm that is left out has a check, too
+    endpoint = imported(
+        stack, variants={"blue": None}
+    )  # an alarm that is left out has a check, too
     given: Any = {
         name: value if name.endswith("percent") else cdk.Duration.seconds(value)
         for name, value in thresholds.items()
@@ -182,7 +208,9 @@ def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path)
         assert alarm["Dimensions"][0] == {"Name": "EndpointName", "Value": "bert"}
 
 
-def test_named_alarms_roll_back_an_endpoint_without_a_name(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_named_alarms_roll_back_an_endpoint_without_a_name(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """With ``alarm_name_prefix``, the endpoint is created first and names the alarms."""
     endpoint = add_endpoint(stack, tmp_path)
     alarms = endpoint.add_alarms(alarm_name_prefix="bert")
@@ -197,7 +225,9 @@ def test_named_alarms_roll_back_an_endpoint_without_a_name(stack: cdk.Stack, tmp
 def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Endpoint and alarms would depend on each other; the message has both fixes."""
     alarms = add_endpoint(stack, tmp_path).add_alarms()
-    with pytest.raises(InvalidValueError, match="would depend on each other; set alarm_name_prefix"):
+    with pytest.raises(
+        InvalidValueError, match="would depend on each other; set alarm_name_prefix"
+    ):
         _ = alarms.rollback_alarms
 
 
@@ -210,7 +240,9 @@ def test_prefix_leaves_room_for_the_names(stack: cdk.Stack) -> None:
 def test_alarms_in_another_stack(tmp_path: Path) -> None:
     """A monitoring stack imports the endpoint's name from its stack."""
     app = make_app()
-    serving, monitoring = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Monitoring"))
+    serving, monitoring = (
+        cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Monitoring")
+    )
     endpoint = add_endpoint(serving, tmp_path)
     TritonAlarms(monitoring, "Alarms", endpoint=endpoint)
     found = app.synth().get_stack_artifact(monitoring.artifact_id).template

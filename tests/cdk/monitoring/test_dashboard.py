@@ -35,7 +35,10 @@ def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:
 def lines(graph: dict[str, Any]) -> dict[str, str]:
     """Return the expression or metric name of each line of a graph by label."""
     shown = [each for each in graph["metrics"] if each[-1].get("visible") is not False]
-    return {each[-1]["label"]: each[-1].get("expression", each[1] if len(each) > 1 else "") for each in shown}
+    return {
+        each[-1]["label"]: each[-1].get("expression", each[1] if len(each) > 1 else "")
+        for each in shown
+    }
 
 
 def notes(graph: dict[str, Any]) -> dict[str, float]:
@@ -87,7 +90,9 @@ def test_utilization_is_between_0_and_100(
     """Each metric, and each target of scaling, is divided by its number of GPUs or vCPUs."""
     types = {"blue": InstanceType.of(instance_type)}
     endpoint = import_endpoint(stack, variants=types)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+        "Gpu"
+    )
     endpoint.add_dashboard()
     graph = graphs(stack)["blue: utilization"]
     assert expected.items() <= lines(graph).items()
@@ -153,7 +158,12 @@ def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
     assert notes(found["Queue"]) == {"ApproximateBacklogSizePerInstance target": 5}
     drawn = json.dumps(found)
     assert "TimeInBacklog" in drawn
-    absent = ("OverheadLatency", '"Invocations"', "InvocationsPerInstance", "ConcurrentRequestsPerModel")
+    absent = (
+        "OverheadLatency",
+        '"Invocations"',
+        "InvocationsPerInstance",
+        "ConcurrentRequestsPerModel",
+    )
     assert not [each for each in absent if each in drawn]
 
 
@@ -190,7 +200,9 @@ def test_values_known_at_deployment(stack: cdk.Stack) -> None:
 
 def test_dashboard_needs_an_endpoint(stack: cdk.Stack) -> None:
     """An empty list of endpoints raises an error."""
-    with pytest.raises(InvalidValueError, match="endpoints: must have at least one endpoint; add one"):
+    with pytest.raises(
+        InvalidValueError, match="endpoints: must have at least one endpoint; add one"
+    ):
         TritonDashboard(stack, "Dashboard", endpoints=[])
 
 
@@ -205,7 +217,11 @@ def test_own_widgets_follow(stack: cdk.Stack) -> None:
     body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
     *first, left, right, below = body["widgets"]
     end = max(each["y"] + each["height"] for each in first)
-    assert [(each["x"], each["y"]) for each in (left, right, below)] == [(0, end), (6, end), (0, end + 2)]
+    assert [(each["x"], each["y"]) for each in (left, right, below)] == [
+        (0, end),
+        (6, end),
+        (0, end + 2),
+    ]
     places = [(each["x"], each["y"], each["width"], each["height"]) for each in first]
     assert places == [(0, 0, 24, 1), *((x, y, 12, 6) for y in (1, 7, 13) for x in (0, 12))]
 

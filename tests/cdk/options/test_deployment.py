@@ -30,7 +30,9 @@ def deployment_config(template: dict[str, Any]) -> dict[str, Any]:
 MINUTES = cdk.Duration.minutes
 STRATEGIES: list[tuple[Deployment, dict[str, Any]]] = [
     (
-        Deployment.blue_green_canary(canary_size=CapacitySize.instances(1), termination_wait=MINUTES(5)),
+        Deployment.blue_green_canary(
+            canary_size=CapacitySize.instances(1), termination_wait=MINUTES(5)
+        ),
         {
             "BlueGreenUpdatePolicy": {
                 "TrafficRoutingConfiguration": {
@@ -43,7 +45,9 @@ STRATEGIES: list[tuple[Deployment, dict[str, Any]]] = [
         },
     ),
     (
-        Deployment.blue_green_linear(wait_interval=MINUTES(2), maximum_execution_timeout=MINUTES(60)),
+        Deployment.blue_green_linear(
+            wait_interval=MINUTES(2), maximum_execution_timeout=MINUTES(60)
+        ),
         {
             "BlueGreenUpdatePolicy": {
                 "TrafficRoutingConfiguration": {
@@ -88,20 +92,42 @@ def test_strategies(
 
 
 OUT_OF_RANGE: list[tuple[str, Any, str]] = [
-    ("canary", lambda: Deployment.blue_green_canary(canary_size=CapacitySize.percent(51)), "from 1 to 50"),
-    ("step", lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(5)), "from 10 to 50"),
-    ("batch", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.percent(51)), "from 5 to 50"),
-    ("no instance", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.instances(0)), "at least 1"),
+    (
+        "canary",
+        lambda: Deployment.blue_green_canary(canary_size=CapacitySize.percent(51)),
+        "from 1 to 50",
+    ),
+    (
+        "step",
+        lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(5)),
+        "from 10 to 50",
+    ),
+    (
+        "batch",
+        lambda: Deployment.rolling(maximum_batch_size=CapacitySize.percent(51)),
+        "from 5 to 50",
+    ),
+    (
+        "no instance",
+        lambda: Deployment.rolling(maximum_batch_size=CapacitySize.instances(0)),
+        "at least 1",
+    ),
     (
         "a number as size",
         lambda: Deployment.blue_green_canary(canary_size=20),  # type: ignore[arg-type]
         r"^deployment.canary_size: must be of type CapacitySize, got 20; write CapacitySize.percent\(20\)$",
     ),
-    ("wait", lambda: Deployment.rolling(wait_interval=MINUTES(61)), "wait_interval: must be from 0 to 3600"),
+    (
+        "wait",
+        lambda: Deployment.rolling(wait_interval=MINUTES(61)),
+        "wait_interval: must be from 0 to 3600",
+    ),
     (
         "shorter than its waits",
         lambda: Deployment.blue_green_canary(
-            wait_interval=MINUTES(10), termination_wait=MINUTES(5), maximum_execution_timeout=MINUTES(15)
+            wait_interval=MINUTES(10),
+            termination_wait=MINUTES(5),
+            maximum_execution_timeout=MINUTES(15),
         ),
         "must be longer than the waits of 900 seconds together, got 900 seconds",
     ),
@@ -114,7 +140,9 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     ),
     (
         "nine waits between ten steps",
-        lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(10), wait_interval=MINUTES(60)),
+        lambda: Deployment.blue_green_linear(
+            step_size=CapacitySize.percent(10), wait_interval=MINUTES(60)
+        ),
         "wait_interval: the 9 waits of this deployment take 32400 seconds together, but must take less",
     ),
     (
@@ -129,7 +157,9 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     (
         "termination wait",
         lambda: Deployment.blue_green_linear(
-            step_size=CapacitySize.percent(12.5), wait_interval=MINUTES(60), termination_wait=MINUTES(60)
+            step_size=CapacitySize.percent(12.5),
+            wait_interval=MINUTES(60),
+            termination_wait=MINUTES(60),
         ),
         "take 28800 seconds together",
     ),
@@ -140,7 +170,9 @@ def test_number_of_waits_is_not_guessed() -> None:
     """Steps in instances, or of unknown size, count as one wait, since the fleet's size may change."""
     hour, token = MINUTES(60), cdk.Token.as_number({"Ref": "Size"})
     for size in (CapacitySize.instances(1), CapacitySize.percent(token)):
-        Deployment.rolling(maximum_batch_size=size, wait_interval=hour, maximum_execution_timeout=MINUTES(61))
+        Deployment.rolling(
+            maximum_batch_size=size, wait_interval=hour, maximum_execution_timeout=MINUTES(61)
+        )
     Deployment.blue_green_linear(step_size=CapacitySize.percent(13), wait_interval=hour)
 
 
@@ -156,7 +188,9 @@ def test_sizes_and_times_out_of_range(make: Any, message: str) -> None:
 def test_rolling_is_not_for_several_variants(stack: cdk.Stack, tmp_path: Path) -> None:
     """AWS does not support it, so an error is raised before anything is added."""
     variants = [TritonVariant(variant_name=name) for name in ("a", "b")]
-    with pytest.raises(InvalidValueError, match="rolling deployments support one variant only, got 2"):
+    with pytest.raises(
+        InvalidValueError, match="rolling deployments support one variant only, got 2"
+    ):
         add_endpoint(stack, tmp_path, variants=variants, deployment=Deployment.rolling())
     assert stack.node.try_find_child("Endpoint") is None
 
@@ -179,7 +213,9 @@ def test_steps_need_instances_to_split(
     """A step of more than half of the fleet is a warning; a step of half of it is not."""
     endpoint = add_endpoint(stack, tmp_path, deployment=deployment, initial_instance_count=count)
     warned = [str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"]
-    assert [("deployment-step-exceeds-fleet" in text) for text in warned] == ([True] if is_warned else [])
+    assert [("deployment-step-exceeds-fleet" in text) for text in warned] == (
+        [True] if is_warned else []
+    )
 
 
 def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -192,7 +228,9 @@ def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, tmp_path:
     assert config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "CANARY"
     assert depends_on(template, "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint")
     assert not depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
-    (seen,) = [each for each in statement_list(template) if each["Action"] == "cloudwatch:DescribeAlarms"]
+    (seen,) = [
+        each for each in statement_list(template) if each["Action"] == "cloudwatch:DescribeAlarms"
+    ]
     assert flat(seen["Resource"]) == (
         "arn:<AWS::Partition>:cloudwatch:eu-west-1:123456789012:alarm:digits-5xx"
     )
@@ -226,7 +264,9 @@ def test_imported_and_composite_alarms(stack: cdk.Stack, tmp_path: Path) -> None
         stack, "Imported", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:shop"
     )
     rule = cloudwatch.AlarmRule.any_of(endpoint_alarm(stack, endpoint))
-    composite = cloudwatch.CompositeAlarm(stack, "Both", alarm_rule=rule, composite_alarm_name="both")
+    composite = cloudwatch.CompositeAlarm(
+        stack, "Both", alarm_rule=rule, composite_alarm_name="both"
+    )
     endpoint.add_rollback_alarms(imported, composite)
     config = deployment_config(synthesize(stack))
     names = [each["AlarmName"] for each in config["AutoRollbackConfiguration"]["Alarms"]]

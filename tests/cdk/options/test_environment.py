@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 from aws_cdk import Size
 
-from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
+from constructs_triton.cdk.options.environment import (
+    TritonEnvironment,
+    check_limits,
+    check_variables,
+)
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.facts.environment import variables
 
@@ -38,7 +42,10 @@ def test_default_only_turns_the_verbose_log_off() -> None:
             {"allow_metrics": True, "metrics_port": 8002},
             {f"{P}ALLOW_METRICS": "true", f"{P}METRICS_PORT": "8002"},
         ),
-        ({"allow_grpc": True, "grpc_port": 8001}, {f"{P}ALLOW_GRPC": "true", f"{P}GRPC_PORT": "8001"}),
+        (
+            {"allow_grpc": True, "grpc_port": 8001},
+            {f"{P}ALLOW_GRPC": "true", f"{P}GRPC_PORT": "8001"},
+        ),
         ({"ping_mode": "live"}, {f"{P}OVERRIDE_PING_MODE": "live", f"{P}PING_MODE": "live"}),
         (
             {"additional_models": ["pre", "post"], "additional_args": ["--exit-timeout-secs=30"]},
@@ -60,7 +67,9 @@ def test_keyword_becomes_its_variable(settings: dict[str, Any], expected: dict[s
 
 def test_every_variable_of_the_table_is_a_keyword() -> None:
     """The table has a variable for each keyword, and the reverse."""
-    assert set(variables()) | {"additional_models", "extra"} == set(TritonEnvironment.__dataclass_fields__)
+    assert set(variables()) | {"additional_models", "extra"} == set(
+        TritonEnvironment.__dataclass_fields__
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,8 +79,14 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
             {"thread_count": 0},
             r"^environment\.thread_count: must be at least 1 thread, got 0; raise it to 1$",
         ),
-        ({"model_load_gpu_limit": 80}, r"model_load_gpu_limit: must be from 0 to 1, got 80; lower it to 1$"),
-        ({"shm_default_byte_size": 1024}, r"shm_default_byte_size: must be at least 1048576 bytes, got 1024"),
+        (
+            {"model_load_gpu_limit": 80},
+            r"model_load_gpu_limit: must be from 0 to 1, got 80; lower it to 1$",
+        ),
+        (
+            {"shm_default_byte_size": 1024},
+            r"shm_default_byte_size: must be at least 1048576 bytes, got 1024",
+        ),
         ({"shm_growth_byte_size": 0}, r"shm_growth_byte_size: must be at least 1 byte, got 0"),
         (
             {"shm_default_byte_size": Size.kibibytes(1)},
@@ -81,18 +96,30 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
             {"shm_growth_byte_size": Size.mebibytes(-1.8881545897087533e289)},
             r"shm_growth_byte_size: a size token cannot be converted",
         ),
-        ({"shm_default_byte_size": [64]}, r"must be a size, got \[64\]; write Size\.mebibytes\(64\)$"),
+        (
+            {"shm_default_byte_size": [64]},
+            r"must be a size, got \[64\]; write Size\.mebibytes\(64\)$",
+        ),
         ({"thread_count": True}, r"thread_count: must be a number, got True"),
         ({"thread_count": 1.5}, r"thread_count: must be a whole number, got 1\.5; write 1$"),
         ({"allow_metrics": "yes"}, r"allow_metrics: must be True or False, got 'yes'"),
         ({"default_model_name": 3}, r'default_model_name: must be a string, got 3; write "3"$'),
-        ({"additional_models": [3]}, r"environment\.additional_models\[0\]: must be a string, got 3"),
+        (
+            {"additional_models": [3]},
+            r"environment\.additional_models\[0\]: must be a string, got 3",
+        ),
         ({"extra": None}, r"environment\.extra: must be a mapping of names to strings, got None"),
         ({"metrics_port": 70000}, r"metrics_port: must be from 1 to 65535, got 70000"),
         ({"tensorflow_version": 3}, r"tensorflow_version: must be from 1 to 2, got 3"),
         ({"log_verbose": -1}, r"log_verbose: must be at least 0, got -1"),
-        ({"thread_count": "8"}, r'thread_count: must be a number, got "8"; write it without quotes$'),
-        ({"thread_count": -1.8881545897087533e289}, r"thread_count: a number token cannot be converted"),
+        (
+            {"thread_count": "8"},
+            r'thread_count: must be a number, got "8"; write it without quotes$',
+        ),
+        (
+            {"thread_count": -1.8881545897087533e289},
+            r"thread_count: a number token cannot be converted",
+        ),
         (
             {"inference_type": "generat"},
             r'must be one of "infer", .* got "generat"; did you mean "generate"\?$',
@@ -105,7 +132,10 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ({"additional_args": ["--a b"]}, r"environment\.additional_args\[0\]: must match"),
         ({"additional_models": "pre"}, r'must be a list, got "pre"; write \["pre"\]$'),
         ({"additional_models": ["*"]}, r"environment\.additional_models\[0\]"),
-        ({"extra": {f"{P}THREAD_COUNT": "8"}}, r"must be set by its keyword, .*set thread_count instead$"),
+        (
+            {"extra": {f"{P}THREAD_COUNT": "8"}},
+            r"must be set by its keyword, .*set thread_count instead$",
+        ),
         ({"extra": {f"{P}PING_MODE": "ready"}}, r"set ping_mode instead$"),
     ],
 )
@@ -126,7 +156,11 @@ def test_variable_newer_than_the_image_is_refused() -> None:
 
 def test_plain_mapping_has_the_same_checks() -> None:
     """Findings of a plain mapping name the variable in place of the keyword."""
-    given = {f"{P}INFERENCE_TYPE": "generate", f"{P}PING_MODE": "ready", f"{P}TENSORFLOW_VERSION": "2"}
+    given = {
+        f"{P}INFERENCE_TYPE": "generate",
+        f"{P}PING_MODE": "ready",
+        f"{P}TENSORFLOW_VERSION": "2",
+    }
     found = check_variables(given, image_version="24.09", multi_model=True)
     typed = TritonEnvironment(inference_type="generate", ping_mode="ready", tensorflow_version=2)
     same = typed.check(image_version="24.09", multi_model=True)
@@ -174,10 +208,14 @@ def test_unknown_version_skips_the_checks_by_version() -> None:
 def test_additional_models_take_the_form_the_release_reads() -> None:
     """Before 23.07 the image reads no additional arguments, so another variable contains them."""
     environment = TritonEnvironment(additional_models=["pre"])
-    assert environment.to_variables(image_version="23.07")[f"{P}ADDITIONAL_ARGS"] == "--load-model=pre"
+    assert (
+        environment.to_variables(image_version="23.07")[f"{P}ADDITIONAL_ARGS"] == "--load-model=pre"
+    )
     old = environment.to_variables(image_version="23.02")
     assert (old.get(f"{P}ADDITIONAL_ARGS"), old[f"{P}LOG_INFO"]) == (None, "true --load-model=pre")
-    quiet = TritonEnvironment(additional_models=["pre"], log_info=False).to_variables(image_version="23.02")
+    quiet = TritonEnvironment(additional_models=["pre"], log_info=False).to_variables(
+        image_version="23.02"
+    )
     assert quiet[f"{P}LOG_INFO"] == "false --load-model=pre"
 
 
@@ -198,7 +236,9 @@ def test_multi_model_always_sets_the_servers_ping_mode() -> None:
         ({"inference_type": "generate"}, "environment-variable-without-effect", "warning"),
     ],
 )
-def test_settings_that_contradict_multi_model(settings: dict[str, Any], code: str, severity: str) -> None:
+def test_settings_that_contradict_multi_model(
+    settings: dict[str, Any], code: str, severity: str
+) -> None:
     """Settings that a multi-model endpoint ignores or fails with are findings there only."""
     environment = TritonEnvironment(**settings)
     (finding,) = environment.check(image_version="26.05", multi_model=True)
@@ -228,7 +268,10 @@ def test_sagemakers_limits() -> None:
     for environment, message in (
         ({f"A{index}": "x" for index in range(101)}, "must have 0 to 100 entries, got 101"),
         ({"A": "x" * 1025}, "at most 1024 characters"),
-        ({f"A{index}": "x" * 1000 for index in range(40)}, "together: must be from 0 to 32768 bytes"),
+        (
+            {f"A{index}": "x" * 1000 for index in range(40)},
+            "together: must be from 0 to 32768 bytes",
+        ),
         ({"1A": "x"}, "no digit first"),
     ):
         with pytest.raises(InvalidValueError, match=message):

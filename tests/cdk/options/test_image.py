@@ -22,7 +22,9 @@ def in_region(region: str | None) -> cdk.Stack:
     return make_stack(cdk.Environment(account="123456789012", region=region))
 
 
-def make_endpoint(stack: cdk.Stack, path: Path, image: TritonImage | None, id: str = "Endpoint") -> None:
+def make_endpoint(
+    stack: cdk.Stack, path: Path, image: TritonImage | None, id: str = "Endpoint"
+) -> None:
     add_endpoint(stack, path, id, image=image)
 
 
@@ -83,7 +85,10 @@ def test_two_versions_in_one_agnostic_stack(tmp_path: Path) -> None:
     stack = in_region(None)
     for index, version in enumerate(("26.05", "24.09", "26.05")):
         make_endpoint(stack, tmp_path, TritonImage.dlc(version), f"E{index}")
-    assert set(synthesize(stack)["Mappings"]) == {"TritonImageAccounts2409", "TritonImageAccounts2605"}
+    assert set(synthesize(stack)["Mappings"]) == {
+        "TritonImageAccounts2409",
+        "TritonImageAccounts2605",
+    }
 
 
 def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
@@ -95,13 +100,17 @@ def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag_or_digest", "separator"), [("prod", ":"), ("sha256:" + "0" * 64, "@")], ids=["tag", "digest"]
+    ("tag_or_digest", "separator"),
+    [("prod", ":"), ("sha256:" + "0" * 64, "@")],
+    ids=["tag", "digest"],
 )
 def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) -> None:
     """Your own image has a tag or digest, and the role may pull only from its ECR repository."""
     stack = in_region("eu-west-1")
     repository = ecr.Repository.from_repository_name(stack, "Repository", "triton")
-    image = TritonImage.from_ecr_repository(repository, tag_or_digest=tag_or_digest, triton_version="26.05")
+    image = TritonImage.from_ecr_repository(
+        repository, tag_or_digest=tag_or_digest, triton_version="26.05"
+    )
     make_endpoint(stack, tmp_path, image)
     template = synthesize(stack)
     assert image_of(template).endswith(f"/triton{separator}{tag_or_digest}")
@@ -128,7 +137,9 @@ def test_tag_latest_is_a_warning(tmp_path: Path, name: str, is_moving: bool) -> 
     ]
     for stack, image in zip(stacks, images, strict=True):
         make_endpoint(stack, tmp_path, image)
-        found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp('.*tag is "latest"'))
+        found = Annotations.from_stack(stack).find_warning(
+            "*", Match.string_like_regexp('.*tag is "latest"')
+        )
         assert len(found) == is_moving
 
 
@@ -162,7 +173,9 @@ def test_malformed_version_is_refused(version: str) -> None:
 @pytest.mark.parametrize(
     ("version", "reason"), [("26.04", "does not list its Regions"), ("24.07", "publishes no")]
 )
-def test_agnostic_stack_refuses_a_version_without_a_region(tmp_path: Path, version: str, reason: str) -> None:
+def test_agnostic_stack_refuses_a_version_without_a_region(
+    tmp_path: Path, version: str, reason: str
+) -> None:
     """A version that no Region has raises an error, because the mapping would be empty."""
     with pytest.raises(FactNotFoundError, match=f'{reason}.*got "{version}"; use "26.05"'):
         make_endpoint(in_region(None), tmp_path, TritonImage.dlc(version))
@@ -184,5 +197,7 @@ def test_registry_image_keeps_the_limits_of_the_api(uri: str) -> None:
 
 def test_asset_needs_a_dockerfile(tmp_path: Path) -> None:
     """The error names a folder that does not exist or has no Dockerfile."""
-    with pytest.raises(InvalidValueError, match=r'^image: must be a folder with a Dockerfile, got ".*nope"'):
+    with pytest.raises(
+        InvalidValueError, match=r'^image: must be a folder with a Dockerfile, got ".*nope"'
+    ):
         TritonImage.from_asset(tmp_path / "nope")

@@ -14,13 +14,23 @@ GPU_4_1, GPU_3_1 = "al2023-ami-sagemaker-inference-gpu-4-1", "al2-ami-sagemaker-
     ("ami", "image", "instance_type", "message"),
     [
         (GPU_4_1, "25.04", "ml.g5.xlarge", "image 25.04 with CUDA 12 may not start on it"),
-        (GPU_3_1, "26.05", "ml.g5.xlarge", "with CUDA 13 needs a newer driver, so the container does not"),
+        (
+            GPU_3_1,
+            "26.05",
+            "ml.g5.xlarge",
+            "with CUDA 13 needs a newer driver, so the container does not",
+        ),
         (GPU_3_1, "26.04", "ml.g5.xlarge", "with CUDA 13 needs a newer driver"),  # by its release
         (GPU_3_1, "25.04", "ml.g5.xlarge", None),
         (GPU_4_1, "26.05", "ml.g5.xlarge", None),
         (GPU_4_1, "22.05", "ml.g5.xlarge", None),  # nothing is reported about CUDA 11
         (GPU_4_1, "25.04", "ml.m5.large", None),
-        (None, "26.05", "ml.g5.xlarge", None),  # inference_ami_version=None asks for SageMaker's default
+        (
+            None,
+            "26.05",
+            "ml.g5.xlarge",
+            None,
+        ),  # inference_ami_version=None asks for SageMaker's default
         (GPU_4_1, None, "ml.g5.xlarge", None),
         ("al2023-ami-sagemaker-inference-gpu-5-1", "25.04", "ml.g5.xlarge", None),
     ],

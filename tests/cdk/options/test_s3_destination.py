@@ -10,7 +10,12 @@ from constructs_triton_core.errors import InvalidValueError
 
 @pytest.mark.parametrize(
     ("prefix", "hint"),
-    [("", 'write "captured"'), ("/", 'write "captured"'), ("out/", 'write "out"'), ("/out", 'write "out"')],
+    [
+        ("", 'write "captured"'),
+        ("/", 'write "captured"'),
+        ("out/", 'write "out"'),
+        ("/out", 'write "out"'),
+    ],
 )
 def test_prefix_that_would_give_another_key(prefix: str, hint: str) -> None:
     """A slash at an end is an error with the prefix to write, and so is an empty prefix."""

@@ -73,8 +73,12 @@ def repository(make: Callable[[cdk.Stack], dict[str, Any]]) -> Callable[[cdk.Sta
 
 CASES: dict[str, Callable[[cdk.Stack, Path], Any]] = {
     "encryption_key": endpoint(lambda stack: {"encryption_key": key(stack)}),
-    "async_inference.encryption_key": endpoint(lambda stack: queue(stack, encryption_key=key(stack))),
-    "async_inference.bucket": endpoint(lambda stack: queue(stack, bucket=bucket(stack, has_key=True))),
+    "async_inference.encryption_key": endpoint(
+        lambda stack: queue(stack, encryption_key=key(stack))
+    ),
+    "async_inference.bucket": endpoint(
+        lambda stack: queue(stack, bucket=bucket(stack, has_key=True))
+    ),
     "async_inference.error_topic": endpoint(
         lambda stack: queue(stack, error_topic=sns.Topic(stack, "Topic", master_key=key(stack)))
     ),
@@ -88,11 +92,18 @@ CASES: dict[str, Callable[[cdk.Stack, Path], Any]] = {
         lambda stack: {"core_dump": CoreDump(bucket=bucket(stack), encryption_key=key(stack))}
     ),
     "encryption_key ": lambda stack, _: TritonComponentEndpoint(
-        stack, "Host", instance_type=G5, min_instance_count=1, max_instance_count=1, encryption_key=key(stack)
+        stack,
+        "Host",
+        instance_type=G5,
+        min_instance_count=1,
+        max_instance_count=1,
+        encryption_key=key(stack),
     ),
     "encryption_key  ": repository(lambda stack: {"encryption_key": key(stack)}),
     "asset_encryption_key": repository(lambda stack: {"asset_encryption_key": key(stack)}),
-    r"previous_encryption_keys\[0\]": repository(lambda stack: {"previous_encryption_keys": [key(stack)]}),
+    r"previous_encryption_keys\[0\]": repository(
+        lambda stack: {"previous_encryption_keys": [key(stack)]}
+    ),
     "bucket": repository(lambda stack: {"bucket": bucket(stack, has_key=True)}),
     "source": lambda stack, path: add_repository(stack, path).add_model(
         "added", ModelSource.from_bucket(bucket(stack, has_key=True), "other.tar.gz")
@@ -115,8 +126,12 @@ def test_key_of_another_region_is_refused(tmp_path: Path, name: str) -> None:
 def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -> None:
     """The ARN of a key that the app creates is a token, which would say nothing to the reader."""
     stack = make_stack()
-    there = cdk.Stack(cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
-    with pytest.raises(InvalidValueError, match=r"got us-east-1 \(There/Key\); use a key in eu-west-1"):
+    there = cdk.Stack(
+        cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1")
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"got us-east-1 \(There/Key\); use a key in eu-west-1"
+    ):
         add_endpoint(stack, tmp_path, encryption_key=kms.Key(there, "Key"))
 
 
@@ -124,20 +139,26 @@ def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -
 def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
     """An imported or a named bucket is a warning; one that the CDK cannot refer to is an error with a fix."""
     stack = make_stack()
-    there = cdk.Stack(cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1"))
+    there = cdk.Stack(
+        cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1")
+    )
     fine = bucket(stack)
-    imported = s3.Bucket.from_bucket_attributes(stack, "Imported", bucket_name="outside", region="us-east-1")
+    imported = s3.Bucket.from_bucket_attributes(
+        stack, "Imported", bucket_name="outside", region="us-east-1"
+    )
     named = s3.Bucket(there, "Named", bucket_name="a-name")
     for number, foreign in enumerate((imported, named)):
         config = AsyncInferenceConfig(**{"bucket": fine, name: foreign})
         endpoint = add_endpoint(stack, tmp_path, f"Endpoint{number}", async_inference=config)
-        (text,) = (str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning")
-        assert text.startswith(f"async_inference.{name}: AWS does not say that the bucket may be in another")
+        (text,) = (
+            str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"
+        )
+        assert text.startswith(
+            f"async_inference.{name}: AWS does not say that the bucket may be in another"
+        )
         assert "eu-west-1, got us-east-1; use a bucket in eu-west-1, or acknowledge" in text
     config = AsyncInferenceConfig(**{"bucket": fine, name: s3.Bucket(there, "Unnamed")})
-    message = (
-        rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, got us-east-1 \(There"
-    )
+    message = rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, got us-east-1 \(There"
     with pytest.raises(InvalidValueError, match=message):
         add_endpoint(stack, tmp_path, "Refused", async_inference=config)
 
@@ -156,13 +177,22 @@ def test_roles_may_use_previous_keys_of_a_queue(tmp_path: Path) -> None:
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     created = s3.Bucket(stack, "Queue", encryption_key=new)
     topic = sns.Topic(stack, "Topic", master_key=new)
-    config = AsyncInferenceConfig(bucket=created, success_topic=topic, previous_encryption_keys=[old])
-    add_endpoint(stack, write(tmp_path / "models"), async_inference=config).grant_invoke_async(caller)
+    config = AsyncInferenceConfig(
+        bucket=created, success_topic=topic, previous_encryption_keys=[old]
+    )
+    add_endpoint(stack, write(tmp_path / "models"), async_inference=config).grant_invoke_async(
+        caller
+    )
     template = synthesize(stack)
     for sid in ("DecryptAsyncInput", "EncryptAsyncOutput", "EncryptAsyncMessages"):
-        assert [flat(each)[1:4] for each in statements(template)[sid]["Resource"]] == ["New", "Old"], sid
+        assert [flat(each)[1:4] for each in statements(template)[sid]["Resource"]] == [
+            "New",
+            "Old",
+        ], sid
     encrypted = [
-        each for each in statement_list(template, "Caller") if "kms:GenerateDataKey" in each["Action"]
+        each
+        for each in statement_list(template, "Caller")
+        if "kms:GenerateDataKey" in each["Action"]
     ]
     assert [flat(arn)[1:4] for each in encrypted for arn in each["Resource"]] == ["New", "Old"]
 

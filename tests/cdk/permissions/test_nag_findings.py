@@ -82,7 +82,9 @@ class Endpoints(cdk.Stack):
         self.add_many(base.repository)
         self.add_component(base.repository)
         role = iam.Role(self, "OwnRole", assumed_by=iam.AccountRootPrincipal())
-        role.add_to_policy(iam.PolicyStatement(sid="LoadModels", actions=["s3:GetObject"], resources=["*"]))
+        role.add_to_policy(
+            iam.PolicyStatement(sid="LoadModels", actions=["s3:GetObject"], resources=["*"])
+        )
 
     def add_guarded(self, repository: TritonModelRepository) -> None:
         endpoint = add_ensemble(
@@ -97,7 +99,9 @@ class Endpoints(cdk.Stack):
             endpoint_name="guarded",
             **self.served,
         )
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization("Gpu")
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization(
+            "Gpu"
+        )
         rule = cloudwatch.AlarmRule.from_boolean(False)
         endpoint.add_rollback_alarms(
             cloudwatch.CompositeAlarm(self, "Alarm", composite_alarm_name="any", alarm_rule=rule)
@@ -123,7 +127,11 @@ class Endpoints(cdk.Stack):
 
     def add_many(self, repository: TritonModelRepository) -> None:
         retention = logs.RetentionDays.ONE_WEEK
-        named: dict[str, Any] = {"endpoint_name": "many", "log_retention": retention, "off_switch": "Night"}
+        named: dict[str, Any] = {
+            "endpoint_name": "many",
+            "log_retention": retention,
+            "off_switch": "Night",
+        }
         endpoint = add_many(self, repository, "Many", **named, **self.served)
         endpoint.off_switch.add_schedule("Daily", off=scheduler.ScheduleExpression.cron(hour="20"))
 
@@ -161,7 +169,9 @@ def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
     if is_acknowledged:
         acknowledge_nag_findings(app)
     Endpoints(scope, "Endpoints", base=Base(scope, "Base", models=models), models=models)
-    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app), cdk_nag.NIST80053R5Checks(app))
+    cdk.Validations.of(app).add_plugins(
+        cdk_nag.AwsSolutionsChecks(app), cdk_nag.NIST80053R5Checks(app)
+    )
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         app.synth()
     report = json.loads((path / "cdk.out" / "validation-report.json").read_text())
@@ -175,7 +185,12 @@ def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
 def of_solutions(findings: Findings, *, are_own: bool) -> set[str]:
     """The resources with findings of AWS Solutions: those that the app declares itself, or the others."""
     own = ("/Vpc/", "/OwnBucket/", "/OwnRole/")
-    paths = {path for rule, found in findings.items() if rule.startswith("AwsSolutions") for path in found}
+    paths = {
+        path
+        for rule, found in findings.items()
+        if rule.startswith("AwsSolutions")
+        for path in found
+    }
     return {path for path in paths if any(name in path for name in own) is are_own}
 
 
@@ -194,7 +209,10 @@ def test_every_finding_of_the_library_has_a_reason(folder: Path) -> None:
         assert of_solutions(known, are_own=False) == set()
         # The library leaves to the user what a property removes.
         mine = {rule for rule, found in known.items() if any("/Sync/" in path for path in found)}
-        assert mine == {"NIST.800.53.R5-CloudWatchLogGroupEncrypted", "NIST.800.53.R5-LambdaConcurrency"}
+        assert mine == {
+            "NIST.800.53.R5-CloudWatchLogGroupEncrypted",
+            "NIST.800.53.R5-LambdaConcurrency",
+        }
 
 
 def test_findings_of_other_resources_stay(folder: Path) -> None:

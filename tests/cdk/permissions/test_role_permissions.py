@@ -105,14 +105,17 @@ def large_stack(path: Path) -> cdk.Stack:
     stack = cdk.Stack(make_app(), STACK, synthesizer=long_keys())
     for index in range(12):
         endpoint = add_many(stack, path, f"Endpoint{index}", scaling_guard=True)
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
+            "Gpu"
+        )
     return stack
 
 
 def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path) -> None:
     """Twelve guarded endpoints and twelve repositories of five models, all changed in one update."""
     templates = [
-        synthesize(large_stack(write_models(tmp_path / content, 5, content))) for content in ("one", "two")
+        synthesize(large_stack(write_models(tmp_path / content, 5, content)))
+        for content in ("one", "two")
     ]
     total = check_quotas(*templates)
     assert len(templates[0]["Resources"]) <= 500
@@ -136,9 +139,13 @@ def read_resources(template: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(("count", "exact"), [(20, True), (40, False)])
-def test_archives_are_named_one_by_one_while_they_fit(tmp_path: Path, count: int, exact: bool) -> None:
+def test_archives_are_named_one_by_one_while_they_fit(
+    tmp_path: Path, count: int, exact: bool
+) -> None:
     """A large repository's function may read each archive by its key, a very large one's by a pattern."""
-    one, two = (repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b"))
+    one, two = (
+        repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b")
+    )
     check_quotas(one, two)
     found = read_resources(one)
     assert len(found) == (count + 1 if exact else 2)
@@ -150,7 +157,9 @@ def test_more_than_ten_managed_policies_are_refused(stack: cdk.Stack) -> None:
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     for index in range(5):
         RolePermissions(stack, f"Own{index}", role=role, statements=[read(f"bucket-{index}")])
-    with pytest.raises(InvalidValueError, match=r"more than 5 policies of 6144 .* use a separate role"):
+    with pytest.raises(
+        InvalidValueError, match=r"more than 5 policies of 6144 .* use a separate role"
+    ):
         RolePermissions(stack, "Own5", role=role, statements=[read("bucket-5")])
     assert stack.node.try_find_child("Own5") is None
 

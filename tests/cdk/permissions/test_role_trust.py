@@ -32,7 +32,10 @@ def denying(stack: cdk.Stack) -> iam.IRole:
     ("make", "names"),
     [
         (lambda stack: iam.Role(stack, "Own", assumed_by=LAMBDA), '"lambda.amazonaws.com"'),
-        (lambda stack: iam.Role(stack, "Own", assumed_by=iam.AccountPrincipal("1" * 12)), "another account"),
+        (
+            lambda stack: iam.Role(stack, "Own", assumed_by=iam.AccountPrincipal("1" * 12)),
+            "another account",
+        ),
         (
             lambda stack: iam.Role(stack, "Own", assumed_by=LAMBDA).without_policy_updates(),
             '"lambda.amazonaws.com"',
@@ -46,7 +49,9 @@ def test_role_without_trust_in_sagemaker_fails_synth(
 ) -> None:
     """Creating the model would fail, so synth names the role, its present principals and the fix."""
     add_endpoint(stack, tmp_path, role=make(stack))
-    with pytest.raises(RuntimeError, match=f"the role Test/Own, got the trust policy of {names}; add"):
+    with pytest.raises(
+        RuntimeError, match=f"the role Test/Own, got the trust policy of {names}; add"
+    ):
         synthesize(stack)
 
 
@@ -60,8 +65,10 @@ def test_role_that_sagemaker_may_assume_is_accepted(stack: cdk.Stack, tmp_path: 
         "Unknown": iam.Role(
             stack, "Unknown", assumed_by=iam.ServicePrincipal(parameter.value_as_string)
         ),
-        "Imported": iam.Role.from_role_arn(stack, "Imported", "arn:aws:iam::123456789012:role/Shared"),
-    }.items():  # fmt: skip
+        "Imported": iam.Role.from_role_arn(
+            stack, "Imported", "arn:aws:iam::123456789012:role/Shared"
+        ),
+    }.items():
         add_endpoint(stack, tmp_path, f"{name}Endpoint", role=role)
     assert later.assume_role_policy is not None
     later.assume_role_policy.add_statements(

@@ -9,7 +9,9 @@ from constructs_triton.cdk.permissions.statements import Statement, allow
 
 STATEMENTS = {
     "one of each": allow("Read", ["s3:GetObject"], ["*"]),
-    "several": allow("Read", ["s3:GetObject", "s3:GetBucket"], ["arn:aws:s3:::a", "arn:aws:s3:::b"]),
+    "several": allow(
+        "Read", ["s3:GetObject", "s3:GetBucket"], ["arn:aws:s3:::a", "arn:aws:s3:::b"]
+    ),
     "without an id": allow(None, ["s3:GetObject"], ["*"]),
     "named twice": allow("Read", ["s3:Get", "s3:Get"], ["a", "b", "a"]),
     "conditions": allow("Read", ["s3:Get"], ["*"], {"StringLike": {"s3:prefix": ["models/*"]}}),

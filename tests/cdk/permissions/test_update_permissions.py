@@ -14,7 +14,9 @@ pytestmark = pytest.mark.xdist_group("update_permissions")
 
 @pytest.mark.parametrize("update", UPDATES, ids=title)
 @pytest.mark.parametrize("name", FULLEST)
-def test_update_keeps_every_grant_until_cleanup(name: str, update: tuple[str | None, str | None]) -> None:
+def test_update_keeps_every_grant_until_cleanup(
+    name: str, update: tuple[str | None, str | None]
+) -> None:
     """What a serving role could do before is granted until the update has succeeded, without exceptions."""
     assert grants_lost_by(name, update) == {}
 

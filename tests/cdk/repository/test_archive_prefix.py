@@ -33,7 +33,9 @@ from constructs_triton_core.errors import InvalidValueError
 
 def prefix_repository(stack: cdk.Stack, **properties: Any) -> TritonModelRepository:
     key = kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:eu-west-1:123456789012:key/{'0' * 36}")
-    bucket = s3.Bucket.from_bucket_attributes(stack, "Trained", bucket_name="trained", encryption_key=key)
+    bucket = s3.Bucket.from_bucket_attributes(
+        stack, "Trained", bucket_name="trained", encryption_key=key
+    )
     source = ModelSource.from_archive_prefix(bucket, "team/models/")
     return TritonModelRepository(stack, "Models", source=source, **properties)
 
@@ -54,7 +56,10 @@ def test_prefix_of_other_programs_is_served_without_a_function(stack: cdk.Stack)
     add_many(stack, repository)
     template = synthesize(stack)
     container = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
-    assert (container["Mode"], container["ModelDataUrl"]) == ("MultiModel", "s3://trained/team/models/")
+    assert (container["Mode"], container["ModelDataUrl"]) == (
+        "MultiModel",
+        "s3://trained/team/models/",
+    )
     assert repository.target_models == {}
     assert repository.index_url == "s3://trained/team/models/index.json"
     assert not resources(template, "AWS::Lambda::Function")
@@ -81,7 +86,13 @@ def test_training_job_may_manage_the_models_and_a_client_read_the_index(stack: c
     repository.grant_read_index(make_role(stack, "Client"))
     template = synthesize(stack)
     manager, client = granted_to(template, "Trainer"), granted_to(template, "Client")
-    for action in ("s3:PutObject", "s3:DeleteObject", "s3:ListBucket", "kms:GenerateDataKey", "kms:Decrypt"):
+    for action in (
+        "s3:PutObject",
+        "s3:DeleteObject",
+        "s3:ListBucket",
+        "kms:GenerateDataKey",
+        "kms:Decrypt",
+    ):
         assert action in manager
     assert "trained/team/models/*" in manager
     assert "s3:GetObject" in client
@@ -101,7 +112,9 @@ def test_training_job_may_manage_the_models_and_a_client_read_the_index(stack: c
         ({"also_served": ["a"]}, "^calls, also_served: the models are not read at synth"),
     ],
 )
-def test_properties_of_a_filled_prefix_are_refused(properties: dict[str, Any], message: str) -> None:
+def test_properties_of_a_filled_prefix_are_refused(
+    properties: dict[str, Any], message: str
+) -> None:
     """What only a deployment that fills the prefix can do raises an error."""
     with pytest.raises(InvalidValueError, match=message):
         prefix_repository(make_stack(), **properties)
@@ -110,7 +123,9 @@ def test_properties_of_a_filled_prefix_are_refused(properties: dict[str, Any], m
 def test_prefix_has_no_single_model(stack: cdk.Stack, tmp_path: Path) -> None:
     """A single-model endpoint and ``add_model`` raise errors that name another way."""
     repository = prefix_repository(stack)
-    with pytest.raises(InvalidValueError, match=r"use TritonMultiModelEndpoint, or ModelSource\.from_bucket"):
+    with pytest.raises(
+        InvalidValueError, match=r"use TritonMultiModelEndpoint, or ModelSource\.from_bucket"
+    ):
         add_endpoint(stack, repository, model="a")
     with pytest.raises(InvalidValueError, match=r"operations\.ModelLibrary"):
         repository.add_model("a", ModelSource.from_directory(tmp_path))

@@ -107,8 +107,12 @@ def test_one_archive_has_the_plans_of_several_gpus(compiled: Path) -> None:
         assert config is not None
         text = config.read().decode()
     assert {name.removeprefix("m/") for name in files} == {
-        "config.pbtxt", "1/A10G.plan", "1/T4.plan", "A10G.plan.json", "T4.plan.json"
-    }  # fmt: skip
+        "config.pbtxt",
+        "1/A10G.plan",
+        "1/T4.plan",
+        "A10G.plan.json",
+        "T4.plan.json",
+    }
     assert 'cc_model_filenames { key: "8.6" value: "A10G.plan" }' in text
     assert 'cc_model_filenames { key: "7.5" value: "T4.plan" }' in text
 
@@ -116,10 +120,14 @@ def test_one_archive_has_the_plans_of_several_gpus(compiled: Path) -> None:
 def test_pool_without_a_plan_is_an_error(compiled: Path) -> None:
     """Each type of the pools is checked with the plan that its GPU would load."""
     plans = ["ml.g5.xlarge", "ml.g4dn.xlarge"]
-    with pytest.raises(InvalidValueError, match=r"ml.g6.2xlarge: .*\n.*\n.*for the endpoint's GPU \(L4"):
+    with pytest.raises(
+        InvalidValueError, match=r"ml.g6.2xlarge: .*\n.*\n.*for the endpoint's GPU \(L4"
+    ):
         serve_pools(compiled, plans, ["ml.g4dn.2xlarge", "ml.g6.2xlarge"])
     shutil.copy(compiled / "T4/m/plan.json", compiled / "A10G/m/plan.json")
-    with pytest.raises(InvalidValueError, match=r"A10G.plan.json.*built for T4 \(compute capability 7.5\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"A10G.plan.json.*built for T4 \(compute capability 7.5\)"
+    ):
         serve_pools(compiled, plans, ["ml.g4dn.2xlarge", "ml.g5.2xlarge"])
 
 
@@ -141,7 +149,9 @@ def test_models_of_several_gpus_must_be_the_same(compiled: Path) -> None:
     with pytest.raises(InvalidValueError, match="compile the model again with all instance types"):
         serve_pools(compiled, plans, plans)
     config.parent.rename(compiled / "T4" / "other")
-    with pytest.raises(InvalidValueError, match=r"--instance-type ml.g5.xlarge --instance-type ml.g4"):
+    with pytest.raises(
+        InvalidValueError, match=r"--instance-type ml.g5.xlarge --instance-type ml.g4"
+    ):
         serve_pools(compiled, plans, plans)
 
 
@@ -151,5 +161,7 @@ def test_missing_plan_names_the_command(compiled: Path) -> None:
         InvalidValueError, match=r"has no models for ml.p4d.24xlarge \(A100\); run `constructs-"
     ):
         ModelSource.from_compiled(compiled, instance_type=InstanceType.of("ml.p4d.24xlarge"))
-    with pytest.raises(InvalidValueError, match=r"^instance_type: must be a known type with an NVIDIA GPU"):
+    with pytest.raises(
+        InvalidValueError, match=r"^instance_type: must be a known type with an NVIDIA GPU"
+    ):
         ModelSource.from_compiled(compiled, instance_type=InstanceType.of("ml.c5.large"))

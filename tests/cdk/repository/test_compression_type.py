@@ -104,7 +104,10 @@ def test_nothing_in_the_template_grows_with_the_files(tmp_path: Path) -> None:
         add(stack, write_files(tmp_path / str(number), large, small))
         templates.append(synthesize(stack))
     assert len({len(json.dumps(template)) for template in templates}) == 1
-    read = [flat(each).rpartition("/")[2] for each in statements(templates[1])["ReadArchives"]["Resource"]]
+    read = [
+        flat(each).rpartition("/")[2]
+        for each in statements(templates[1])["ReadArchives"]["Resource"]
+    ]
     assert read[0] == "*.modelfile"
     assert len(read) == 3
 
@@ -112,7 +115,9 @@ def test_nothing_in_the_template_grows_with_the_files(tmp_path: Path) -> None:
 def test_large_files_are_assets_by_their_content(tmp_path: Path) -> None:
     """Equal files are one asset, whatever their models and paths; all small files are one zip."""
     write_files(tmp_path, large=2, small=50)
-    (tmp_path / "net" / "1" / "again.bin").write_bytes((tmp_path / "net" / "1" / "part0000.bin").read_bytes())
+    (tmp_path / "net" / "1" / "again.bin").write_bytes(
+        (tmp_path / "net" / "1" / "part0000.bin").read_bytes()
+    )
     app = make_app(tmp_path / "out")
     stack = cdk.Stack(app, "Test")
     add(stack, tmp_path)
@@ -127,7 +132,11 @@ def test_large_files_are_assets_by_their_content(tmp_path: Path) -> None:
 def test_update_takes_no_permission_away(tmp_path: Path, change: str) -> None:
     """While an update runs or rolls back, both contents can be loaded."""
     templates: list[dict[str, Any]] = []
-    kinds = {"content": (NONE, NONE), "files to archive": (NONE, GZIP), "archive to files": (GZIP, NONE)}
+    kinds = {
+        "content": (NONE, NONE),
+        "files to archive": (NONE, GZIP),
+        "archive to files": (GZIP, NONE),
+    }
     for kind in kinds[change]:
         stack = make_stack()
         path = tmp_path / str(len(templates))
@@ -148,7 +157,10 @@ def test_prune_after_and_removal_policy_apply(stack: cdk.Stack, tmp_path: Path) 
     add(stack, repository)
     template = synthesize(stack)
     placed = only(template, "Custom::TritonModelFiles")
-    assert (placed["PruneAfterSeconds"], placed["RemoveOnDelete"]) == (str(2 * 24 * 60 * 60), "true")
+    assert (placed["PruneAfterSeconds"], placed["RemoveOnDelete"]) == (
+        str(2 * 24 * 60 * 60),
+        "true",
+    )
     assert {"PruneArchives", "RemoveArchives"} <= statements(template).keys()
 
 
@@ -211,7 +223,11 @@ def given_bucket(stack: cdk.Stack) -> s3.IBucket:
 @pytest.mark.parametrize(
     ("source", "kind", "words"),
     [
-        (lambda _, path: packed(path), NONE, "got CompressionType.NONE; use ModelSource.from_directory"),
+        (
+            lambda _, path: packed(path),
+            NONE,
+            "got CompressionType.NONE; use ModelSource.from_directory",
+        ),
         (
             lambda stack, _: ModelSource.from_bucket(given_bucket(stack), "a.tar.gz"),
             NONE,
@@ -227,7 +243,11 @@ def given_bucket(stack: cdk.Stack) -> s3.IBucket:
             NONE,
             "the model package ranking, got CompressionType.NONE; remove compression_type",
         ),
-        (lambda _, path: ModelSource.from_directory(write_files(path)), "None", "CompressionType.NONE"),
+        (
+            lambda _, path: ModelSource.from_directory(write_files(path)),
+            "None",
+            "CompressionType.NONE",
+        ),
     ],
 )
 def test_sources_that_cannot_be_changed(tmp_path: Path, source: Any, kind: Any, words: str) -> None:
@@ -239,7 +259,9 @@ def test_sources_that_cannot_be_changed(tmp_path: Path, source: Any, kind: Any, 
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_matching_compression_types_of_sources_in_s3_are_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_matching_compression_types_of_sources_in_s3_are_accepted(
+    stack: cdk.Stack, tmp_path: Path
+) -> None:
     """A prefix is NONE and an archive is GZIP, so saying so changes nothing."""
     prefix = ModelSource.from_s3_prefix(given_bucket(stack), "llm/")
     for source, kind in ((prefix, NONE), (packed(tmp_path), GZIP)):
@@ -250,7 +272,9 @@ def test_matching_compression_types_of_sources_in_s3_are_accepted(stack: cdk.Sta
 
 def test_multi_model_endpoint_needs_archives(stack: cdk.Stack, tmp_path: Path) -> None:
     """The message says what to use instead."""
-    with pytest.raises(InvalidValueError, match="compression_type: not supported on multi-model endpoints"):
+    with pytest.raises(
+        InvalidValueError, match="compression_type: not supported on multi-model endpoints"
+    ):
         add_many(stack, write_files(tmp_path), compression_type=NONE)
 
 
@@ -262,15 +286,21 @@ def test_repository_in_another_region_is_refused(tmp_path: Path) -> None:
         for region in ("eu-west-1", "us-east-1")
     )
     repository = add_repository(first, write_files(tmp_path))
-    with pytest.raises(InvalidValueError, match=r"endpoint with CompressionType\.NONE, aws://.*us-east-1"):
+    with pytest.raises(
+        InvalidValueError, match=r"endpoint with CompressionType\.NONE, aws://.*us-east-1"
+    ):
         add(second, repository)
 
 
 def test_given_bucket_in_another_region_is_refused() -> None:
     """A bucket of another Region that the user gives is an error too; one of an unknown Region is not."""
-    stack = cdk.Stack(make_app(), "Test", env=cdk.Environment(account="123456789012", region="eu-west-1"))
+    stack = cdk.Stack(
+        make_app(), "Test", env=cdk.Environment(account="123456789012", region="eu-west-1")
+    )
     for region, is_refused in (("us-east-1", True), ("eu-west-1", False), (None, False)):
-        bucket = s3.Bucket.from_bucket_attributes(stack, f"B{region}", bucket_name="models", region=region)
+        bucket = s3.Bucket.from_bucket_attributes(
+            stack, f"B{region}", bucket_name="models", region=region
+        )
         repository = TritonModelRepository(stack, f"Models{region}", bucket=bucket)
         served = SingleModel(repository, "any", compression_type=NONE)
         error = pytest.raises(
@@ -298,15 +328,21 @@ def test_lost_execute_permission_is_a_warning(stack: cdk.Stack, tmp_path: Path) 
     stub.write_bytes(b"\x7fELF")
     stub.chmod(0o755)
     endpoint = add(stack, tmp_path)
-    (warning,) = [each.data for each in endpoint.node.metadata if "files-not-executable" in str(each.data)]
+    (warning,) = [
+        each.data for each in endpoint.node.metadata if "files-not-executable" in str(each.data)
+    ]
     assert "lose theirs: net/triton_python_backend_stub" in warning
 
 
-def test_volume_has_room_for_the_files_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_volume_has_room_for_the_files_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An archive and its content need the volume together; files need it once."""
     run = staged_files._Staging.run
     size = 40 << 30
-    monkeypatch.setattr(staged_files._Staging, "run", lambda self: replace(run(self), size_bytes=size))
+    monkeypatch.setattr(
+        staged_files._Staging, "run", lambda self: replace(run(self), size_bytes=size)
+    )
     stack = make_stack()
     add(stack, write_files(tmp_path), instance_type=InstanceType.of("ml.m5.xlarge"))
     variant = only_variant(synthesize(stack))

@@ -27,7 +27,9 @@ def _of_command(*arguments: str) -> Callable[[Path, pytest.CaptureFixture[str]],
     return run
 
 
-def _of_source(source: Callable[[Path], ModelSource]) -> Callable[[Path, pytest.CaptureFixture[str]], str]:
+def _of_source(
+    source: Callable[[Path], ModelSource],
+) -> Callable[[Path, pytest.CaptureFixture[str]], str]:
     def run(folder: Path, _: pytest.CaptureFixture[str]) -> str:
         stack = make_stack()
         given = source(folder)
@@ -40,7 +42,9 @@ def _of_source(source: Callable[[Path], ModelSource]) -> Callable[[Path, pytest.
 
 
 def _packed(folder: Path) -> Path:
-    return pack(ModelRepository.from_directory(folder / "models"), ["net"], folder / "archives").path
+    return pack(
+        ModelRepository.from_directory(folder / "models"), ["net"], folder / "archives"
+    ).path
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def lines_of(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
 
 
-def test_a_line_is_the_format_that_cloudwatch_reads(port: Port, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_is_the_format_that_cloudwatch_reads(
+    port: Port, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A line declares each metric that it has, and the dimensions are its endpoint, variant and model."""
     publish(port, page(5, 1200, pending=3))
     lines = lines_of(capfd)
@@ -116,7 +118,9 @@ def test_a_line_is_the_format_that_cloudwatch_reads(port: Port, capfd: pytest.Ca
     assert set(lines[-1]["Pending"]) == {3}
 
 
-def test_counters_become_differences_over_a_reload(port: Port, capfd: pytest.CaptureFixture[str]) -> None:
+def test_counters_become_differences_over_a_reload(
+    port: Port, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A counter that is smaller than before belongs to a model that was loaded again, and counts from 0."""
     port.page = page(100, 9000)
     model = make_model()
@@ -169,7 +173,9 @@ def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> 
         for name in ("m", "step", "other"):
             (tmp_path / place / name / "1").mkdir(parents=True)
             (tmp_path / place / name / "config.pbtxt").write_text('backend: "python"\n')
-            (tmp_path / place / name / "1" / "model.py").write_text("class TritonPythonModel: pass\n")
+            (tmp_path / place / name / "1" / "model.py").write_text(
+                "class TritonPythonModel: pass\n"
+            )
         repository = ModelRepository.from_directory(tmp_path / place)
         copy = add_publisher(repository, ["m", "step"], tmp_path / f"{place}-copy")
         assert list(copy.models) == ["_metrics", "m", "step"]

@@ -61,7 +61,9 @@ def test_key_of_a_bucket_that_nothing_uses_is_a_warning(
 ) -> None:
     """An archive stays in the CDK's asset bucket; files, as the hint advises, are copied to the bucket."""
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
-    repository = add_repository(stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key"))
+    repository = add_repository(
+        stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key")
+    )
     add_endpoint(stack, repository, model="other", compression_type=compression_type)
     synthesize(stack)
     found = [each for each in warnings(stack) if "constructs-triton:repository-key-unused" in each]

@@ -41,11 +41,18 @@ def test_endpoint_of_one_file_is_one_statement(model_file: Path, tmp_path: Path)
     container = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
     assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "resnet"
     with tarfile.open(archive) as members:
-        assert members.getnames() == ["resnet", "resnet/1", "resnet/1/model.onnx", "resnet/config.pbtxt"]
+        assert members.getnames() == [
+            "resnet",
+            "resnet/1",
+            "resnet/1/model.onnx",
+            "resnet/config.pbtxt",
+        ]
         assert all(member.isdir() or member.isreg() for member in members)
         packed = members.extractfile("resnet/config.pbtxt")
         assert packed is not None
-        assert ModelConfig.from_text(packed.read().decode()) == ModelConfig.from_model_file(model_file)
+        assert ModelConfig.from_text(packed.read().decode()) == ModelConfig.from_model_file(
+            model_file
+        )
 
 
 def test_archive_depends_on_content_only(model_file: Path, tmp_path: Path) -> None:
@@ -69,9 +76,15 @@ def test_external_data_is_included(tmp_path: Path) -> None:
     weights = onnx.numpy_helper.from_array(np.ones((4, 4), "f4"), "W")
     tensors = [onnx.helper.make_tensor_value_info(name, 1, ["n", 4]) for name in "XY"]
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["X", "W"], ["Y"])], "g", tensors[:1], tensors[1:], [weights]
+        [onnx.helper.make_node("MatMul", ["X", "W"], ["Y"])],
+        "g",
+        tensors[:1],
+        tensors[1:],
+        [weights],
     )
-    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    proto = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8
+    )
     options: dict[str, Any] = {"save_as_external_data": True, "size_threshold": 0}
     onnx.save(proto, tmp_path / "net.onnx", location="net.weights", **options)
     _, archive = serve(ModelSource.from_model_file(tmp_path / "net.onnx"), tmp_path / "out")

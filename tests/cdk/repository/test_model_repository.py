@@ -53,7 +53,9 @@ def test_target_models_are_the_archives(path: Path) -> None:
     """A step is in the archive of its ensemble and has no target model."""
     repository = add_repository(make_stack(), path)
     digests = {name: archive_key(repository, name)[:8] for name in ("other", "pipeline")}
-    assert repository.target_models == {name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()}
+    assert repository.target_models == {
+        name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()
+    }
     assert repository.target_models["other"].model_name == "other"
 
 
@@ -106,7 +108,10 @@ def make_stack_in(app: cdk.App) -> cdk.Stack:
 
 def synthesizer_of_the_stack(tmp_path: Path) -> list[cdk.Stack]:
     app = make_app(tmp_path / "cdk.out")
-    return [cdk.Stack(app, name, synthesizer=cdk.DefaultStackSynthesizer(qualifier="own")) for name in "AB"]
+    return [
+        cdk.Stack(app, name, synthesizer=cdk.DefaultStackSynthesizer(qualifier="own"))
+        for name in "AB"
+    ]
 
 
 def synthesizer_of_the_app(tmp_path: Path) -> list[cdk.Stack]:
@@ -126,7 +131,10 @@ def test_given_synthesizer_is_not_bound_in_python(tmp_path: Path) -> None:
     (stack, _) = synthesizer_of_the_stack(tmp_path)
     with pytest.raises(RuntimeError, match="must be bound to a Stack first"):
         stack.synthesizer.add_file_asset(
-            source_hash="digest", packaging=cdk.FileAssetPackaging.FILE, file_name="file", display_name="File"
+            source_hash="digest",
+            packaging=cdk.FileAssetPackaging.FILE,
+            file_name="file",
+            display_name="File",
         )
 
 
@@ -150,7 +158,9 @@ def test_archives_are_assets_of_the_given_synthesizer(
         url = flat(primary_container(template)["ModelDataUrl"])
         assert "cdk-own-assets-" in url
         files = json.loads((tmp_path / f"cdk.out/{stack.node.id}.assets.json").read_text())["files"]
-        keys = {each["objectKey"] for file in files.values() for each in file["destinations"].values()}
+        keys = {
+            each["objectKey"] for file in files.values() for each in file["destinations"].values()
+        }
         assert url.rsplit("/", 1)[1] in keys
         assert not resources(template, "AWS::CloudFormation::Stack")
 
@@ -263,7 +273,8 @@ def test_given_bucket_is_used(path: Path) -> None:
     assert resources(template, "AWS::S3::Bucket") == {}
     assert only(template, "Custom::TritonModelSync")["DestinationBucket"] == "own"
     assert (
-        only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["ModelDataUrl"] == "s3://own/triton/prod/"
+        only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["ModelDataUrl"]
+        == "s3://own/triton/prod/"
     )
     assert {"EncryptArchives", "DecryptModels"} <= set(statements(template))
 
@@ -321,7 +332,10 @@ def test_deleted_bucket_is_emptied_first(path: Path) -> None:
         ({"prefix": "models"}, "prefix: must end with"),
         ({"prefix": "/models/"}, "prefix: must end with"),
         ({"prefix": None}, 'prefix: must be of type str, got None; write "models/"'),
-        ({"prune_after": cdk.Duration.hours(1)}, "prune_after: must be at least 1 day, got 3600 seconds"),
+        (
+            {"prune_after": cdk.Duration.hours(1)},
+            "prune_after: must be at least 1 day, got 3600 seconds",
+        ),
         (
             {"prune_after": cdk.Duration.millis(500)},
             r"prune_after: must be a whole number of seconds, got 0\.5",
@@ -350,7 +364,9 @@ def acknowledgeable(construct: Construct) -> set[str]:
 def test_warning_can_be_acknowledged(stack: cdk.Stack, path: Path) -> None:
     """A warning is annotated with its code, and removed when the code is acknowledged."""
     config = (path / "other" / "config.pbtxt").read_text()
-    (path / "other" / "config.pbtxt").write_text(config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }')
+    (path / "other" / "config.pbtxt").write_text(
+        config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }'
+    )
     repository = add_repository(stack, path)
     (code,) = acknowledgeable(repository)
     assert code.startswith("constructs-triton:")

@@ -71,11 +71,16 @@ def test_named_models_are_added_to_those_of_the_source(stack: cdk.Stack, tmp_pat
     repository.add_model("tenant/net", ModelSource.from_directory(write_one(tmp_path / "a", "net")))
     packed = pack_one(write_one(tmp_path / "b", "elsewhere"), tmp_path)
     repository.add_model("given", ModelSource.from_archive(packed))
-    repository.add_model("stored", ModelSource.from_bucket(bucket(stack), "archives/stored-v3.tar.gz"))
+    repository.add_model(
+        "stored", ModelSource.from_bucket(bucket(stack), "archives/stored-v3.tar.gz")
+    )
     rows = {row["Name"]: row for row in serve_many(stack, repository)}
     assert list(rows) == ["given", "other", "pipeline", "stored", "tenant/net"]
     assert rows["given"]["SourceKey"] == packed.name
-    assert (rows["stored"]["SourceKey"], rows["stored"]["GivenBucket"]) == ("archives/stored-v3.tar.gz", 0)
+    assert (rows["stored"]["SourceKey"], rows["stored"]["GivenBucket"]) == (
+        "archives/stored-v3.tar.gz",
+        0,
+    )
     assert all(row["TargetModel"] == repository.target_models[name] for name, row in rows.items())
     template = synthesize(stack)
     assert only(template, "Custom::TritonModelSync")["GivenBuckets"] == ["given"]
@@ -118,7 +123,9 @@ def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
     (tmp_path / "no.tar.gz").write_bytes(b"no")
     for name in ("no.tar.gz", "absent.tar.gz"):
         with pytest.raises(ArchiveError, match=name):
-            TritonModelRepository(make_stack(), "Models", source=ModelSource.from_archive(tmp_path / name))
+            TritonModelRepository(
+                make_stack(), "Models", source=ModelSource.from_archive(tmp_path / name)
+            )
 
 
 def test_stored_archive_is_loaded_from_its_bucket(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -158,7 +165,9 @@ def test_builder_is_written_and_served(tmp_path: Path) -> None:
         def write_to(self, directory: Path) -> None:
             write_one(directory, "built")
 
-    repository = TritonModelRepository(make_stack(), "Models", source=ModelSource.from_builder(Builder()))
+    repository = TritonModelRepository(
+        make_stack(), "Models", source=ModelSource.from_builder(Builder())
+    )
     assert list(repository.target_models) == ["built"]
 
 

@@ -13,7 +13,13 @@ from cdk_apps import add_endpoint, add_many, make_stack, resources, synthesize, 
 from check_examples.repositories import ENVIRONMENT
 from handmade_wheels import write_wheels
 
-from constructs_triton import CompressionType, InstanceType, ModelSource, TritonImage, TritonModelRepository
+from constructs_triton import (
+    CompressionType,
+    InstanceType,
+    ModelSource,
+    TritonImage,
+    TritonModelRepository,
+)
 from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
@@ -46,7 +52,9 @@ def models(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
-def repository(stack: cdk.Stack, models: Path, environment: PythonEnvironment) -> TritonModelRepository:
+def repository(
+    stack: cdk.Stack, models: Path, environment: PythonEnvironment
+) -> TritonModelRepository:
     source = ModelSource.from_directory(models, python_environments=environment)
     return TritonModelRepository(stack, "Models", source=source)
 
@@ -74,14 +82,18 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
         found = archives(stack)
         has_copy = {name: f"{name}/env.tar" in names for name, names in found.items()}
         assert has_copy == {"first": True, "second": True}
-        digests.append(sorted(path.name for path in Path(cdk.Stage.of(stack).outdir).glob("*.tar.gz")))  # type: ignore[union-attr]
+        digests.append(
+            sorted(path.name for path in Path(cdk.Stage.of(stack).outdir).glob("*.tar.gz"))
+        )  # type: ignore[union-attr]
     assert digests[0] == digests[1]
 
 
 def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvironment) -> None:
     """With CompressionType.NONE the environment is one object too, since a folder would lose its modes."""
     stack = make_stack()
-    serve_first(stack, repository(stack, models, environment), compression_type=CompressionType.NONE)
+    serve_first(
+        stack, repository(stack, models, environment), compression_type=CompressionType.NONE
+    )
     synthesize(stack)
     directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
     assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
@@ -154,11 +166,15 @@ def test_synth_never_builds(models: Path, environment: PythonEnvironment) -> Non
         repository(make_stack(), models, environment)
 
 
-def test_an_image_with_another_python_is_refused(models: Path, environment: PythonEnvironment) -> None:
+def test_an_image_with_another_python_is_refused(
+    models: Path, environment: PythonEnvironment
+) -> None:
     """The endpoint's image decides which Python the environment must have."""
     stack = make_stack()
     models_construct = repository(stack, models, environment)
-    with pytest.raises(RepositoryError, match=r"environment has Python 3\.12, the image has Python 3\.10.*"):
+    with pytest.raises(
+        RepositoryError, match=r"environment has Python 3\.12, the image has Python 3\.10.*"
+    ):
         serve_first(stack, models_construct, image=TritonImage.dlc("24.09"))
 
 
@@ -172,8 +188,12 @@ def test_app_reads_the_file_of_the_commands(
     (models / "wheels").symlink_to(tmp_path / "wheels")
     (models / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text())
     assert main(["env", "build", str(models / "requirements.txt")]) == 0
-    (models / "triton-models.toml").write_text('python_environments."*".requirements = "requirements.txt"')
-    with pytest.raises(InvalidValueError, match=r"must equal python_environments of .*triton-models\.toml:1"):
+    (models / "triton-models.toml").write_text(
+        'python_environments."*".requirements = "requirements.txt"'
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"must equal python_environments of .*triton-models\.toml:1"
+    ):
         repository(make_stack(), models, environment)
     described = make_stack()
     for stack, own in (

@@ -49,7 +49,9 @@ def contents(model: StagedModel) -> dict[str, bytes]:
 
 def test_every_file_can_be_found_by_the_list(tmp_path: Path) -> None:
     """A large file is a file of its own; the others are at their offsets in a zip that any program reads."""
-    model = staged(tmp_path / "models", {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""})
+    model = staged(
+        tmp_path / "models", {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
+    )
     assert contents(model) == {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
     assert [each.path for each in model.large] == ["net/1/model.onnx"]
     assert model.size_bytes == sum(map(len, contents(model).values()))
@@ -181,5 +183,7 @@ def test_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """The message names the folder, and what to do."""
     (tmp_path / "out").write_text("a file")
     repository = write_repository(tmp_path / "models", FILES)
-    with pytest.raises(ArchiveError, match=r"cannot be copied there .*; choose a folder that you may write"):
+    with pytest.raises(
+        ArchiveError, match=r"cannot be copied there .*; choose a folder that you may write"
+    ):
         stage(repository, ["net"], tmp_path / "out")

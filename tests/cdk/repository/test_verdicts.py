@@ -87,7 +87,9 @@ def test_comment_counts_at_synth(tmp_path: Path) -> None:
 def test_message_at_synth_agrees(key: str, tmp_path: Path) -> None:
     """A construct raises an error with the same verdict, unless packing fixes the example."""
     example, expected = EXAMPLES[key], _expected(code_of(key))
-    models = PackedModels(ModelRepository.from_directory(write(example.failing, tmp_path / "models")))
+    models = PackedModels(
+        ModelRepository.from_directory(write(example.failing, tmp_path / "models"))
+    )
     if expected == "loads" or key in FIXED_BY_PACKING:
         check_source_models(models, example.target, RepositoryCheck.on())
         return

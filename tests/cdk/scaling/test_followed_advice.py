@@ -53,7 +53,9 @@ def errors(old: cdk.Stack, new: cdk.Stack) -> list[str]:
 def test_rehearsal_and_diagnosis_give_the_same_advice(path: Path) -> None:
     """Both name the two deployments, and the guard only for scaling that it supports."""
     advice = fix_of("scaled-variant-update")
-    assert errors(version(path, "large"), version(path, "xlarge")) == [f"rehearse-update-fails: {advice}"]
+    assert errors(version(path, "large"), version(path, "xlarge")) == [
+        f"rehearse-update-fails: {advice}"
+    ]
     assert [each.fix for each in diagnose_log(REFUSED, is_log=False)] == [advice]
     with pytest.raises(InvalidValueError, match="min_capacity=0 needs too"):
         version(path, "large", has_guard=True)

@@ -10,9 +10,17 @@ from aws_cdk.assertions import Template
 from cdk_apps import add_ensemble, only, only_variant
 
 from constructs_triton import InstanceType
-from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning import (
+    Plan,
+    Requirement,
+    cheapest,
+    plan_all,
+    read_measurements,
+)
 
-BENCHMARK = Path(__file__).parents[3] / "packages" / "tools" / "tests" / "planning" / "bert_benchmark.csv"
+BENCHMARK = (
+    Path(__file__).parents[3] / "packages" / "tools" / "tests" / "planning" / "bert_benchmark.csv"
+)
 MODELS = Path(__file__).parents[3] / "assets" / "model_repositories" / "digits"
 PRICES = {"ml.g4dn.xlarge": 0.7364, "ml.g4dn.2xlarge": 0.94, "ml.g4dn.12xlarge": 4.89}
 

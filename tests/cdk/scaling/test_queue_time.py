@@ -22,7 +22,9 @@ POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 
 def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstanceCount:
-    endpoint = add_ensemble(stack, path, **{"instance_type": CPU, "container_metrics": True, **props})
+    endpoint = add_ensemble(
+        stack, path, **{"instance_type": CPU, "container_metrics": True, **props}
+    )
     return endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=20)
 
 
@@ -45,7 +47,11 @@ def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, p
     )
     assert isinstance(policy, appscaling.TargetTrackingScalingPolicy)
     found = configuration(stack)
-    assert (found["TargetValue"], found["DisableScaleIn"], found["ScaleOutCooldown"]) == (20_000, True, 60)
+    assert (found["TargetValue"], found["DisableScaleIn"], found["ScaleOutCooldown"]) == (
+        20_000,
+        True,
+        60,
+    )
     *used, result = found["CustomizedMetricSpecification"]["Metrics"]
     assert result["Expression"] == (
         "IF(queuetime1 > 40000 * requests1, 40000, IF(requests1 > 0, queuetime1 / requests1, 0))"
@@ -75,7 +81,10 @@ def test_only_model_with_a_queue_is_the_default(stack: cdk.Stack, tmp_path: Path
             None,
             'model: is required, because several models have a queue; set it to one of "scale" and "shift"',
         ),
-        ("pipeline", 'but "pipeline" is an ensemble, whose requests wait in its steps; set it to one of'),
+        (
+            "pipeline",
+            'but "pipeline" is an ensemble, whose requests wait in its steps; set it to one of',
+        ),
         ("scal", r'but "scal" is not in the archive; did you mean "scale"\?'),
     ],
 )
@@ -89,13 +98,17 @@ def test_model_without_a_queue_is_refused(path: Path, model: str | None, message
 def test_endpoint_without_metrics_of_triton_is_refused(path: Path) -> None:
     """Nothing would publish the queue time."""
     count = scaled(make_stack(), path, container_metrics=False)
-    with pytest.raises(InvalidValueError, match=r"Queue: the variant does not .* container_metrics=True"):
+    with pytest.raises(
+        InvalidValueError, match=r"Queue: the variant does not .* container_metrics=True"
+    ):
         count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
     assert len(count.node.find_all()) == len(scaled(make_stack(), path).node.find_all())
 
 
 @pytest.mark.parametrize("other", ["none", "policy", "schedule"])
-def test_nothing_that_removes_instances_is_a_warning(stack: cdk.Stack, path: Path, other: str) -> None:
+def test_nothing_that_removes_instances_is_a_warning(
+    stack: cdk.Stack, path: Path, other: str
+) -> None:
     """A fleet that only grows is expensive, and nothing else shows it."""
     count = scaled(stack, path)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
@@ -125,7 +138,9 @@ def test_simulation_shows_when_the_policy_acts(path: Path) -> None:
     fleet = Fleet(invocations_per_minute=6000, start_minutes=3)
     found = count.simulate(Traffic((1000,) * 5 + (11_000,) * 20), fleet)
     assert found.scaling.policies == (
-        TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True, highest_value=40_000),
+        TargetTracking(
+            target=20_000, metric="QueueTime", disable_scale_in=True, highest_value=40_000
+        ),
     )
     # The overload begins in minute 5. Three data points, each two minutes late, are there in minute 9.
     assert [minute.desired for minute in found.minutes] == [1] * 9 + [2] * 8 + [4] * 8
@@ -137,7 +152,9 @@ def test_simulated_queue_grows_with_the_load() -> None:
     policy = TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True)
     scaling = Scaling(min_capacity=1, max_capacity=5, policies=(policy,))
     grows = {
-        load: any(each.desired > 1 for each in simulate(Traffic((load,) * 10), scaling, fleet).minutes)
+        load: any(
+            each.desired > 1 for each in simulate(Traffic((load,) * 10), scaling, fleet).minutes
+        )
         for load in (0, 3000, 3900, 4200, 5900, 7000)
     }
     assert grows == {0: False, 3000: False, 3900: False, 4200: True, 5900: True, 7000: True}

@@ -48,7 +48,10 @@ def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
     ("percent", "message"),
     [
         (0, "got 0; write for example 60"),
-        (0.6, r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; did you mean 60\?$"),
+        (
+            0.6,
+            r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; did you mean 60\?$",
+        ),
         (160, "got 160; lower it to 100"),
     ],
 )
@@ -78,7 +81,9 @@ def test_gpu_policy_needs_a_gpu(stack: cdk.Stack, tmp_path: Path) -> None:
         ({"max_requests_per_second": 20, "safety_factor": 0.8}, 960),
     ],
 )
-def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], target: float) -> None:
+def test_invocations_target(
+    stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], target: float
+) -> None:
     """Requests per second become invocations per minute, times the safety factor."""
     count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_invocations_per_instance("Calls", **given)
@@ -120,7 +125,9 @@ def test_invocations_target_is_refused(
         ((2, 3), "initial_instance_count: must be within the scaling bounds 2 to 3, got 1"),
     ],
 )
-def test_bounds_are_checked(stack: cdk.Stack, tmp_path: Path, bounds: tuple[int, int], message: str) -> None:
+def test_bounds_are_checked(
+    stack: cdk.Stack, tmp_path: Path, bounds: tuple[int, int], message: str
+) -> None:
     """The bounds have at least one instance and contain the initial count."""
     endpoint = add_endpoint(stack, tmp_path)
     with pytest.raises(InvalidValueError, match=message):

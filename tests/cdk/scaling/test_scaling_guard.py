@@ -32,7 +32,9 @@ def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
 def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaling is CloudFormation's own unless the guard was asked for."""
     endpoint = add_endpoint(stack, tmp_path)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization(
+        "Gpu"
+    )
     template = synthesize(stack)
     kinds = {each["Type"] for each in template["Resources"].values()}
     assert {f"{NATIVE}ScalableTarget", f"{NATIVE}ScalingPolicy"} <= kinds
@@ -99,7 +101,10 @@ def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> No
             ],
         ),
         ("Deregister", ["DeregisterScalableTarget"]),
-        ("LookAtScaling", ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"]),
+        (
+            "LookAtScaling",
+            ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"],
+        ),
     ],
 )
 def test_guard_may_register_and_deregister(
@@ -119,7 +124,9 @@ def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_
     action = appscaling.StepScalingAction(count, "Steps", scaling_target=count.scalable_target)
     action.add_adjustment(adjustment=1, lower_bound=0)
     found = Annotations.from_stack(stack).find_error("*", Match.string_like_regexp("StepScaling"))
-    assert [each.id for each in found] == ["/Test/Endpoint/AllTrafficGuardedInstanceCount/Steps/Resource"]
+    assert [each.id for each in found] == [
+        "/Test/Endpoint/AllTrafficGuardedInstanceCount/Steps/Resource"
+    ]
 
 
 def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -129,14 +136,18 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
         stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
     )
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=5)
-    with pytest.raises(InvalidValueError, match="Backlog: scaling_guard does not support step policies"):
+    with pytest.raises(
+        InvalidValueError, match="Backlog: scaling_guard does not support step policies"
+    ):
         count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     steps = [
         appscaling.ScalingInterval(upper=10, change=-1),
         appscaling.ScalingInterval(lower=50, change=1),
     ]
     metric = cloudwatch.Metric(namespace="Own", metric_name="Queue")
-    with pytest.raises(InvalidValueError, match="Queue: scaling_guard does not support step policies"):
+    with pytest.raises(
+        InvalidValueError, match="Queue: scaling_guard does not support step policies"
+    ):
         count.scale_on_metric("Queue", metric=metric, scaling_steps=steps)
     assert not tracked_metrics(count)
 

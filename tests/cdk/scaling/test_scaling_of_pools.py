@@ -28,7 +28,9 @@ def make_endpoint(path: Path, *types: InstanceType, **props: Any) -> TritonEndpo
 
 
 def scaled(path: Path, *types: InstanceType, **props: Any) -> TritonScalableInstanceCount:
-    return make_endpoint(path, *types, **props).auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    return make_endpoint(path, *types, **props).auto_scale_instance_count(
+        min_capacity=1, max_capacity=4
+    )
 
 
 def template_of(construct: Any) -> dict[str, Any]:
@@ -50,7 +52,8 @@ def test_load_of_the_busiest_type_is_tracked(tmp_path: Path) -> None:
         "ReturnData": True,
     }
     dimensions = [
-        {each["Name"]: each["Value"] for each in one["MetricStat"]["Metric"]["Dimensions"]} for one in metrics
+        {each["Name"]: each["Value"] for each in one["MetricStat"]["Metric"]["Dimensions"]}
+        for one in metrics
     ]
     assert [each["InstanceType"] for each in dimensions] == ["ml.g6.2xlarge", "ml.g5.2xlarge"]
     assert set(dimensions[0]) == {"EndpointName", "VariantName", "InstanceType"}
@@ -72,7 +75,10 @@ def test_lost_metrics_have_an_alarm(tmp_path: Path) -> None:
     ("loads", "message"),
     [
         ({"ml.g6.2xlarge": 7}, 'has none for "ml.g5.2xlarge"'),
-        ({**LOADS, "ml.g4dn.xlarge": 3}, 'must have the instance types of the variant, got "ml.g4dn.xlarge"'),
+        (
+            {**LOADS, "ml.g4dn.xlarge": 3},
+            'must have the instance types of the variant, got "ml.g4dn.xlarge"',
+        ),
         (
             {**LOADS, "ml.g5.2xlarge": 0},
             r'max_concurrent_requests\["ml.g5.2xlarge"\]: must be above 0, got 0',
@@ -90,8 +96,12 @@ def test_load_of_each_type_is_required(loads: dict[str, Any], message: str, tmp_
 def test_loads_by_type_need_pools(tmp_path: Path) -> None:
     """With one instance type, SageMaker publishes no metrics by type."""
     count = scaled(tmp_path, L4)
-    with pytest.raises(InvalidValueError, match="use a policy without them, such as scale_on_concurrent_req"):
-        count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests={"ml.g6.2xlarge": 7})
+    with pytest.raises(
+        InvalidValueError, match="use a policy without them, such as scale_on_concurrent_req"
+    ):
+        count.scale_on_concurrent_requests_by_type(
+            "Load", max_concurrent_requests={"ml.g6.2xlarge": 7}
+        )
 
 
 def test_invocations_are_those_of_the_slowest_type(tmp_path: Path) -> None:
@@ -105,7 +115,9 @@ def test_invocations_are_those_of_the_slowest_type(tmp_path: Path) -> None:
     assert not Annotations.from_stack(stack).find_warning("*", Match.any_value())
 
 
-@pytest.mark.parametrize(("types", "is_warned"), [((L4, A10G), True), ((A10G, FOUR), True), ((L4,), False)])
+@pytest.mark.parametrize(
+    ("types", "is_warned"), [((L4, A10G), True), ((A10G, FOUR), True), ((L4,), False)]
+)
 def test_one_target_for_different_types_is_a_warning(
     types: tuple[InstanceType, ...], is_warned: bool, tmp_path: Path
 ) -> None:
@@ -141,10 +153,15 @@ def test_utilization_of_types_with_one_gpu_each(tmp_path: Path) -> None:
 def test_plan_of_one_type_is_not_applied_to_several(tmp_path: Path) -> None:
     """The error shows the policy to use, with the types to fill in."""
     plan: Any = SimpleNamespace(
-        instance_type="ml.g6.2xlarge", min_capacity=1, max_capacity=2, target_invocations_per_minute=60
+        instance_type="ml.g6.2xlarge",
+        min_capacity=1,
+        max_capacity=2,
+        target_invocations_per_minute=60,
     )
     (variant,) = make_endpoint(tmp_path).variants
-    with pytest.raises(InvalidValueError, match=r'max_requests_per_second=\{"ml\.g6\.2xlarge": \.\.\., "ml'):
+    with pytest.raises(
+        InvalidValueError, match=r'max_requests_per_second=\{"ml\.g6\.2xlarge": \.\.\., "ml'
+    ):
         variant.apply_plan(plan)
 
 

@@ -16,7 +16,10 @@ from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Measurement, Plan, Requirement, plan_all
 
-POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
+POLICY, TARGET = (
+    "AWS::ApplicationAutoScaling::ScalingPolicy",
+    "AWS::ApplicationAutoScaling::ScalableTarget",
+)
 
 
 def make_plan(instance_type: str = "ml.g5.xlarge") -> Plan:
@@ -68,11 +71,15 @@ def test_endpoint_accepts_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
 def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
     """A plan for one instance type does not apply to another."""
     endpoint = import_endpoint(stack, variants={"blue": InstanceType.of("ml.g5.xlarge")})
-    with pytest.raises(InvalidValueError, match=r'the plan is for "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'):
+    with pytest.raises(
+        InvalidValueError, match=r'the plan is for "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'
+    ):
         endpoint.apply_plan(make_plan("ml.g5.2xlarge"))
 
 
-def test_all_policies_of_a_real_time_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+def test_all_policies_of_a_real_time_endpoint(
+    stack: cdk.Stack, snapshot: SnapshotAssertion
+) -> None:
     """The scaling resources of a real-time endpoint with every policy are as recorded."""
     endpoint = import_endpoint(stack, id="E", variants={"blue": InstanceType.of("ml.g5.12xlarge")})
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=8)
@@ -81,12 +88,18 @@ def test_all_policies_of_a_real_time_endpoint(stack: cdk.Stack, snapshot: Snapsh
     count.scale_on_cpu_utilization("Cpu")
     count.scale_on_invocations_per_instance("Calls", max_requests_per_second=20)
     count.scale_on_concurrent_requests("Busy", target_concurrent_requests=8)
-    count.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(100), statistic="p90")
-    count.scale_on_schedule("Night", schedule=appscaling.Schedule.cron(hour="22", minute="0"), max_capacity=2)
+    count.scale_on_model_latency(
+        "Latency", target_latency=cdk.Duration.millis(100), statistic="p90"
+    )
+    count.scale_on_schedule(
+        "Night", schedule=appscaling.Schedule.cron(hour="22", minute="0"), max_capacity=2
+    )
     assert shown(stable_template(stack)) == snapshot(extension_class=TritonTemplateExtension)
 
 
-def test_all_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+def test_all_policies_of_an_asynchronous_endpoint(
+    stack: cdk.Stack, snapshot: SnapshotAssertion
+) -> None:
     """The scaling resources of an endpoint that scales to zero instances are as recorded."""
     endpoint = import_endpoint(stack, id="E", is_asynchronous=True)
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=4)

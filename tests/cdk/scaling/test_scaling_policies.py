@@ -23,14 +23,19 @@ from constructs_triton_core.errors import InvalidValueError
 
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
 DIMENSIONS = [{"Name": "EndpointName", "Value": "bert"}, {"Name": "VariantName", "Value": "blue"}]
-POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
+POLICY, TARGET = (
+    "AWS::ApplicationAutoScaling::ScalingPolicy",
+    "AWS::ApplicationAutoScaling::ScalableTarget",
+)
 
 
 def make_count(
     stack: cdk.Stack, instance_type: str = "ml.g5.xlarge", id: str = "Count", **props: Any
 ) -> TritonScalableInstanceCount:
     options = {"min_capacity": 1, "max_capacity": 5, **NAMES, **props}
-    return TritonScalableInstanceCount(stack, id, instance_type=InstanceType.of(instance_type), **options)
+    return TritonScalableInstanceCount(
+        stack, id, instance_type=InstanceType.of(instance_type), **options
+    )
 
 
 def tracking(stack: cdk.Stack) -> dict[str, Any]:
@@ -47,7 +52,9 @@ def customized(metric_name: str, namespace: str, **others: str) -> dict[str, Any
 
 @pytest.mark.parametrize(("instance_type", "gpus"), [("ml.g5.xlarge", 1), ("ml.p4d.24xlarge", 8)])
 @pytest.mark.parametrize("method", ["scale_on_gpu_utilization", "scale_on_gpu_memory_utilization"])
-def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: int, method: str) -> None:
+def test_gpu_targets_count_the_gpus(
+    stack: cdk.Stack, instance_type: str, gpus: int, method: str
+) -> None:
     """The maximum of both metrics is 100 times the GPUs: 70 percent of eight GPUs is 560."""
     getattr(make_count(stack, instance_type), method)("Gpu", target_utilization_percent=70)
     assert tracking(stack)["TargetValue"] == 70 * gpus
@@ -56,7 +63,9 @@ def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: 
 def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
     """An instance type newer than the table is accepted with its number of vCPUs."""
     count = make_count(stack, "ml.c99.large")
-    with pytest.raises(InvalidValueError, match=r"vcpu_count: the instance type must be known for the"):
+    with pytest.raises(
+        InvalidValueError, match=r"vcpu_count: the instance type must be known for the"
+    ):
         count.scale_on_cpu_utilization("Cpu")
     count.scale_on_cpu_utilization("Cpu", vcpu_count=2)
     assert tracking(stack)["TargetValue"] == 120
@@ -65,9 +74,13 @@ def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
 @pytest.mark.parametrize("endpoint", [TritonEndpoint, TritonMultiModelEndpoint])
 def test_concurrent_requests_of_many_models_are_a_warning(stack: cdk.Stack, endpoint: Any) -> None:
     """AWS does not say that multi-model endpoints publish it, and a policy without data does nothing."""
-    expected = [] if endpoint is TritonEndpoint else ["constructs-triton:concurrency-of-many-models"]
+    expected = (
+        [] if endpoint is TritonEndpoint else ["constructs-triton:concurrency-of-many-models"]
+    )
     variants = {"AllTraffic": InstanceType.of("ml.g5.xlarge")}
-    found = endpoint.from_endpoint_attributes(stack, "Known", endpoint_name="known", variants=variants)
+    found = endpoint.from_endpoint_attributes(
+        stack, "Known", endpoint_name="known", variants=variants
+    )
     count = found.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_concurrent_requests("Streams", target_concurrent_requests=5)
     warned = Annotations.from_stack(stack).find_warning("*", Match.any_value())
@@ -87,7 +100,9 @@ def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
 
 def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
     """Metric math, nested too, becomes queries, of which the outermost expression is tracked."""
-    busy, invocations = (variant_metric(name, **NAMES).to_cdk() for name in ("GPUUtilization", "Invocations"))
+    busy, invocations = (
+        variant_metric(name, **NAMES).to_cdk() for name in ("GPUUtilization", "Invocations")
+    )
     inner = cloudwatch.MathExpression(expression="busy / 4", using_metrics={"busy": busy})
     outer = cloudwatch.MathExpression(
         expression="IF(calls > 10, each, 0)", using_metrics={"each": inner, "calls": invocations}
@@ -95,7 +110,9 @@ def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
     make_count(stack).scale_to_track_metric("Custom", metric=outer, target_value=55)
     configuration = tracking(stack)
     assert configuration["TargetValue"] == 55
-    queries = {each["Id"]: each for each in configuration["CustomizedMetricSpecification"]["Metrics"]}
+    queries = {
+        each["Id"]: each for each in configuration["CustomizedMetricSpecification"]["Metrics"]
+    }
     assert {name: each.get("Expression") for name, each in queries.items()} == {
         "busy": None,
         "each": "busy / 4",
@@ -110,7 +127,9 @@ def test_two_metrics_with_one_id_are_refused(stack: cdk.Stack) -> None:
     """With two metrics of one ID, the policy would track the wrong metric."""
     calls = variant_metric("Invocations", **NAMES).to_cdk()
     expression = cloudwatch.MathExpression(expression="result / 4", using_metrics={"result": calls})
-    with pytest.raises(InvalidValueError, match='two metrics of the expression have the id "result"'):
+    with pytest.raises(
+        InvalidValueError, match='two metrics of the expression have the id "result"'
+    ):
         make_count(stack).scale_to_track_metric("Custom", metric=expression, target_value=55)
 
 
@@ -130,7 +149,9 @@ def test_asynchronous_endpoints_do_not_publish_invocations(stack: cdk.Stack) -> 
         match=r"InvocationsPerInstance: an asynchronous .*use scale_on_backlog",
     ):
         count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=100)
-    with pytest.raises(InvalidValueError, match="ConcurrentRequestsPerModel: an asynchronous endpoint"):
+    with pytest.raises(
+        InvalidValueError, match="ConcurrentRequestsPerModel: an asynchronous endpoint"
+    ):
         count.scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
 
 
@@ -151,7 +172,9 @@ def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
     """Each schedule becomes a scheduled action of the target, with its time zone."""
     count = make_count(stack)
     hours = appscaling.Schedule.cron(hour="8", minute="0")
-    count.scale_on_schedule("Morning", schedule=hours, min_capacity=3, time_zone=cdk.TimeZone.EUROPE_BERLIN)
+    count.scale_on_schedule(
+        "Morning", schedule=hours, min_capacity=3, time_zone=cdk.TimeZone.EUROPE_BERLIN
+    )
     count.scale_on_schedule(
         "Evening", schedule=appscaling.Schedule.expression("cron(0 20 * * ? *)"), min_capacity=1
     )
@@ -175,15 +198,23 @@ def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
     [
         ("Night", {}, "Night: the schedule changes nothing; set min_capacity"),
         ("Night", {"min_capacity": 0}, "min_capacity: must be at least 1"),
-        ("Night", {"min_capacity": 3, "max_capacity": 2}, "must not be above max_capacity 2, got 3"),
+        (
+            "Night",
+            {"min_capacity": 3, "max_capacity": 2},
+            "must not be above max_capacity 2, got 3",
+        ),
         ("Night: off", {"min_capacity": 1}, "cannot contain"),
     ],
 )
-def test_schedule_is_refused(stack: cdk.Stack, id: str, bounds: dict[str, Any], message: str) -> None:
+def test_schedule_is_refused(
+    stack: cdk.Stack, id: str, bounds: dict[str, Any], message: str
+) -> None:
     """A schedule needs a bound, within those of the endpoint, and a name that the service accepts."""
     count = make_count(stack)
     with pytest.raises(InvalidValueError, match=message):
-        count.scale_on_schedule(id, schedule=appscaling.Schedule.expression("rate(1 day)"), **bounds)
+        count.scale_on_schedule(
+            id, schedule=appscaling.Schedule.expression("rate(1 day)"), **bounds
+        )
 
 
 def test_steps_on_any_metric(stack: cdk.Stack) -> None:
@@ -240,9 +271,13 @@ def test_options_of_a_policy(stack: cdk.Stack) -> None:
     }
     count = make_count(stack)
     count.scale_on_gpu_utilization("Gpu", policy_name="gpu", **options)
-    count.scale_on_concurrent_requests("Busy", target_concurrent_requests=5, policy_name="busy", **options)
+    count.scale_on_concurrent_requests(
+        "Busy", target_concurrent_requests=5, policy_name="busy", **options
+    )
     policies = {
-        each["Properties"]["PolicyName"]: each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
+        each["Properties"]["PolicyName"]: each["Properties"][
+            "TargetTrackingScalingPolicyConfiguration"
+        ]
         for each in resources(synthesize(stack), POLICY).values()
     }
     for name in ("gpu", "busy"):

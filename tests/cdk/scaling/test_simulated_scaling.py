@@ -16,7 +16,12 @@ from cdk_apps import make_stack, synthesize
 from constructs_triton import InstanceType, TritonMultiModelEndpoint, TritonScalableInstanceCount
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Fleet, Traffic, read_scaling, simulate
-from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.scaling import (
+    Scaling,
+    ScheduledAction,
+    StepScaling,
+    TargetTracking,
+)
 from constructs_triton_tools.planning.template_scaling import scaling_of_resources
 
 FLEET = Fleet(invocations_per_minute=1000, latency_ms=100)
@@ -25,16 +30,23 @@ TRAFFIC = Traffic((500,) * 5)
 
 def scaled(stack: cdk.Stack, name: str = "many", **variants: str) -> Any:
     """An imported endpoint and the scaling of its first variant."""
-    types = {key: InstanceType.of(value) for key, value in (variants or {"A": "ml.g5.12xlarge"}).items()}
+    types = {
+        key: InstanceType.of(value) for key, value in (variants or {"A": "ml.g5.12xlarge"}).items()
+    }
     endpoint = TritonMultiModelEndpoint.from_endpoint_attributes(
         stack, name, endpoint_name=name, variants=types
     )
-    return endpoint.variant(next(iter(types))).auto_scale_instance_count(min_capacity=2, max_capacity=10)
+    return endpoint.variant(next(iter(types))).auto_scale_instance_count(
+        min_capacity=2, max_capacity=10
+    )
 
 
 def steps(count: TritonScalableInstanceCount) -> None:
     metric = cloudwatch.Metric(
-        namespace="AWS/SageMaker", metric_name="Invocations", statistic="Sum", period=cdk.Duration.minutes(5)
+        namespace="AWS/SageMaker",
+        metric_name="Invocations",
+        statistic="Sum",
+        period=cdk.Duration.minutes(5),
     )
     interval = appscaling.ScalingInterval
     count.scale_on_metric(
@@ -92,7 +104,9 @@ def test_every_policy_is_read(stack: cdk.Stack, tmp_path: Path) -> None:
             ),
         ),
         schedules=(
-            ScheduledAction(schedule="cron(0 8 ? * MON-FRI *)", min_capacity=6, time_zone="Europe/Berlin"),
+            ScheduledAction(
+                schedule="cron(0 8 ? * MON-FRI *)", min_capacity=6, time_zone="Europe/Berlin"
+            ),
         ),
     )
     path = tmp_path / "Stack.template.json"
@@ -119,7 +133,9 @@ def test_metric_that_traffic_does_not_determine_is_refused() -> None:
     """The message has the policy's id and the metric."""
     count = scaled(make_stack())
     count.scale_on_model_latency("Slow", target_latency=cdk.Duration.millis(300))
-    with pytest.raises(InvalidValueError, match=r'Slow.*: metric: cannot be derived .* got "ModelLatency"'):
+    with pytest.raises(
+        InvalidValueError, match=r'Slow.*: metric: cannot be derived .* got "ModelLatency"'
+    ):
         count.simulate(TRAFFIC, FLEET)
 
 
@@ -129,7 +145,9 @@ def test_bound_that_is_known_at_deployment_is_refused(stack: cdk.Stack) -> None:
     endpoint = TritonMultiModelEndpoint.from_endpoint_attributes(
         stack, "Many", endpoint_name="many", variants={"A": InstanceType.of("ml.g5.xlarge")}
     )
-    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=parameter.value_as_number)
+    count = endpoint.auto_scale_instance_count(
+        min_capacity=1, max_capacity=parameter.value_as_number
+    )
     with pytest.raises(InvalidValueError, match=r"MaxCapacity: must be a number to be simulated"):
         count.simulate(TRAFFIC, FLEET)
 
@@ -184,14 +202,19 @@ def test_files_that_are_no_template_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         read_scaling(path)
     path.write_text('{"Resources": {}}')
-    with pytest.raises(InvalidValueError, match=r"has no scaled variant; call auto_scale_instance_count"):
+    with pytest.raises(
+        InvalidValueError, match=r"has no scaled variant; call auto_scale_instance_count"
+    ):
         read_scaling(path)
 
 
 def test_step_policy_without_an_alarm_is_refused() -> None:
     """Nothing would ever trigger it."""
     target = {"MinCapacity": 1, "MaxCapacity": 2, "ResourceId": "endpoint/x/variant/y"}
-    policy = {"ScalingTargetId": {"Ref": "T"}, "StepScalingPolicyConfiguration": {"StepAdjustments": []}}
+    policy = {
+        "ScalingTargetId": {"Ref": "T"},
+        "StepScalingPolicyConfiguration": {"StepAdjustments": []},
+    }
     resources = {
         "T": {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": target},
         "P": {"Type": "AWS::ApplicationAutoScaling::ScalingPolicy", "Properties": policy},

@@ -28,7 +28,11 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.testing import TritonTemplateExtension, assert_no_replacement, stable_template
+from constructs_triton.testing import (
+    TritonTemplateExtension,
+    assert_no_replacement,
+    stable_template,
+)
 from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -62,7 +66,9 @@ class Sample:
         endpoint.auto_scale_instance_count(
             min_capacity=1, max_capacity=self.max_capacity
         ).scale_on_gpu_utilization(
-            "Gpu", target_utilization_percent=self.gpu_target, scale_in_cooldown=self.scale_in_cooldown
+            "Gpu",
+            target_utilization_percent=self.gpu_target,
+            scale_in_cooldown=self.scale_in_cooldown,
         )
         TritonMultiModelEndpoint(
             stack,
@@ -74,7 +80,9 @@ class Sample:
             self.finish(stack, endpoint)
         return stack
 
-    def _repository(self, stack: cdk.Stack, id: str, folder: str | None = None) -> TritonModelRepository:
+    def _repository(
+        self, stack: cdk.Stack, id: str, folder: str | None = None
+    ) -> TritonModelRepository:
         source = ModelSource.from_directory(self.models / (folder or id.lower()))
         return TritonModelRepository(stack, id, source=source)
 
@@ -124,7 +132,9 @@ def add_caller(stack: cdk.Stack, endpoint: TritonEnsembleEndpoint) -> None:
 
 
 def add_alarm(stack: cdk.Stack, endpoint: TritonEnsembleEndpoint) -> None:
-    endpoint.metric_invocation_5xx_errors().create_alarm(stack, "Errors", threshold=10, evaluation_periods=1)
+    endpoint.metric_invocation_5xx_errors().create_alarm(
+        stack, "Errors", threshold=10, evaluation_periods=1
+    )
 
 
 def add_tag(stack: cdk.Stack, endpoint: TritonEnsembleEndpoint) -> None:
@@ -141,19 +151,27 @@ def add_output(stack: cdk.Stack, endpoint: TritonEnsembleEndpoint) -> None:
 
 # The row of the table, and the edit.
 EDITS: dict[str, Edit] = {
-    "a line of a label file": with_file("digits/postprocess/1/labels.txt", lambda old: old + b"none\n"),
+    "a line of a label file": with_file(
+        "digits/postprocess/1/labels.txt", lambda old: old + b"none\n"
+    ),
     "the weights of a model": with_file("digits/classifier/1/weights.npz", weights),
-    "the code of a model": with_file("catalog/sentiment/1/model.py", lambda old: old + b"\n# better\n"),
+    "the code of a model": with_file(
+        "catalog/sentiment/1/model.py", lambda old: old + b"\n# better\n"
+    ),
     "the batch delay in a `config.pbtxt`": with_file(
         "digits/classifier/config.pbtxt",
-        lambda old: re.sub(rb"max_queue_delay_microseconds: \d+", b"max_queue_delay_microseconds: 7", old),
+        lambda old: re.sub(
+            rb"max_queue_delay_microseconds: \d+", b"max_queue_delay_microseconds: 7", old
+        ),
     ),
     "a new model on the multi-model endpoint": with_model,
     "a model removed from the multi-model endpoint": without_model,
     "`image`: another Triton version": option(lambda: {"image": TritonImage.dlc("25.09")}),
     "`instance_type`": option(lambda: {"instance_type": InstanceType.of("ml.g5.2xlarge")}),
     "`initial_instance_count`": option(lambda: {"initial_instance_count": 2}),
-    "`environment`: one more variable": option(lambda: {"environment": TritonEnvironment(log_verbose=True)}),
+    "`environment`: one more variable": option(
+        lambda: {"environment": TritonEnvironment(log_verbose=True)}
+    ),
     "`container_startup_health_check_timeout`": option(
         lambda: {"container_startup_health_check_timeout": cdk.Duration.minutes(20)}
     ),
@@ -167,7 +185,9 @@ EDITS: dict[str, Edit] = {
     "`grant_invoke` to a role": setting(lambda: {"finish": add_caller}),
     "a new output": setting(lambda: {"finish": add_output}),
 }
-CONTENT = [name for name in EDITS if name.startswith(("a line", "the weights", "the code", "the batch"))]
+CONTENT = [
+    name for name in EDITS if name.startswith(("a line", "the weights", "the code", "the batch"))
+]
 
 
 @dataclass(frozen=True)
@@ -214,7 +234,8 @@ def changed_lines(before: list[str], after: list[str]) -> tuple[int, int]:
 def _row(edit: str) -> str:
     before, after = snapshots(None), snapshots(edit)
     raw, stable, digests = (
-        changed_lines(getattr(before, kind), getattr(after, kind)) for kind in ("raw", "stable", "digests")
+        changed_lines(getattr(before, kind), getattr(after, kind))
+        for kind in ("raw", "stable", "digests")
     )
     return f"| {edit} | {_shown(raw)} | {_shown(stable)} | {_shown(digests)} |"
 

@@ -31,7 +31,9 @@ def test_other_values(snapshot):
 def template(**sizes: int) -> dict[str, Any]:
     """Return a template of 3,000 lines in which each resource has a size."""
     names = [f"Role{number:03}" for number in range(300)]
-    resources = {name: {"Properties": {"Size": sizes.get(name, 1), "Tags": ["a", "b"]}} for name in names}
+    resources = {
+        name: {"Properties": {"Size": sizes.get(name, 1), "Tags": ["a", "b"]}} for name in names
+    }
     return {"Resources": {**resources, **{f"More{name}": each for name, each in resources.items()}}}
 
 
@@ -44,7 +46,9 @@ def test_every_difference_is_printed(ci: dict[str, str], tmp_path: Path) -> None
     (tmp_path / "template.json").write_text(json.dumps(template(Role001=8, Role290=9)))
     (tmp_path / "test_shop.py").write_text(TEST)
     plugins = ("-p", "syrupy", "-p", "constructs_triton.testing.plugin")
-    environment = {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")
+    }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--show-capture=no", *plugins],
         cwd=tmp_path,
@@ -53,7 +57,9 @@ def test_every_difference_is_printed(ci: dict[str, str], tmp_path: Path) -> None
         capture_output=True,
         text=True,
     )
-    _, path, differences = done.stdout.partition("test_template.json: differs in 4 places, listed below")
+    _, path, differences = done.stdout.partition(
+        "test_template.json: differs in 4 places, listed below"
+    )
     assert path, done.stdout
     for place, size in (("Role001", 8), ("Role290", 9), ("MoreRole001", 8), ("MoreRole290", 9)):
         _, heading, rest = differences.partition(f"\nResources/{place}/Properties:\n")

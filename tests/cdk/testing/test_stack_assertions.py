@@ -41,17 +41,25 @@ def add_pipeline(
 
 def add_component(stack: cdk.Stack, path: Path) -> None:
     """Add an endpoint with an inference component, as resources of CloudFormation."""
-    variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(variant_name="Hosts", instance_type=G5)
+    variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+        variant_name="Hosts", instance_type=G5
+    )
     config = sagemaker.CfnEndpointConfig(
         stack, "HostsConfig", production_variants=[variant], execution_role_arn=ROLE
     )
     endpoint = sagemaker.CfnEndpoint(
-        stack, "HostsEndpoint", endpoint_config_name=config.attr_endpoint_config_name, endpoint_name="hosts"
+        stack,
+        "HostsEndpoint",
+        endpoint_config_name=config.attr_endpoint_config_name,
+        endpoint_name="hosts",
     )
     container = sagemaker.CfnModel.ContainerDefinitionProperty(
-        image="example.com/triton:26.05-py3", environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "shift"}
+        image="example.com/triton:26.05-py3",
+        environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "shift"},
     )
-    model = sagemaker.CfnModel(stack, "ShiftModel", execution_role_arn=ROLE, primary_container=container)
+    model = sagemaker.CfnModel(
+        stack, "ShiftModel", execution_role_arn=ROLE, primary_container=container
+    )
     sagemaker.CfnInferenceComponent(
         stack,
         "Shift",
@@ -74,7 +82,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> cdk.Stack:
     scaling.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
     scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
     machine, environment = InstanceType.of("ml.g5.2xlarge"), TritonEnvironment(log_verbose=True)
-    add_many(stack, path, "Catalog", instance_type=machine, environment=environment, endpoint_name="catalog")
+    add_many(
+        stack,
+        path,
+        "Catalog",
+        instance_type=machine,
+        environment=environment,
+        endpoint_name="catalog",
+    )
     add_component(stack, path)
     return stack
 
@@ -90,15 +105,23 @@ def test_endpoints_are_as_described(shop: cdk.Stack) -> None:
     """Each type of endpoint is found by its name or by the path of its construct."""
     assert_endpoint(shop)
     assert_endpoint(
-        shop, name="Pipeline", models=["pipeline"], instance_types={G5}, image_version="26.05",
-        initial_variant_weights={"AllTraffic": 1}, initial_instance_counts={"AllTraffic": 1},
-    )  # fmt: skip
+        shop,
+        name="Pipeline",
+        models=["pipeline"],
+        instance_types={G5},
+        image_version="26.05",
+        initial_variant_weights={"AllTraffic": 1},
+        initial_instance_counts={"AllTraffic": 1},
+    )
     assert_endpoint(shop, name="Pipeline", models="pipeline", variants="AllTraffic")
     assert_endpoint(
         shop,
         name="catalog",
         models=["pipeline", "other"],
-        environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "true", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": None},
+        environment={
+            "SAGEMAKER_TRITON_LOG_VERBOSE": "true",
+            "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": None,
+        },
     )
     assert_endpoint(shop, name="hosts", models=["shift"], image_version="26.05", variants=["Hosts"])
 
@@ -125,12 +148,12 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
         '  initial_variant_weights["AllTraffic"]: expected 9, got 1',
         '  initial_instance_counts["AllTraffic"]: expected 2, got 1',
         '  initial_instance_counts["Blue"]: expected 1, but it is not set; it has "AllTraffic"',
-        '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
+        "  environment[\"SAGEMAKER_TRITON_LOG_VERBOS\"]: expected 'true', but it is not set; "
         'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
         "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",
         '  models: "others" is missing; did you mean "other"?',
         '  models: "other" is not expected',
-    ]  # fmt: skip
+    ]
     unknown = failure(assert_endpoint, shop, name="katalog")
     assert unknown.startswith(
         'Shop: has no endpoint "katalog"; its endpoints are: "PipelineC660917D", "catalog"'
@@ -139,19 +162,25 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
 
 def test_version_that_is_a_number_is_refused(shop: cdk.Stack) -> None:
     """The numbers 25.1 and 25.10 are equal, the versions are not."""
-    with pytest.raises(InvalidValueError, match=r'must be a string, got 25\.1; write it as "YY.MM"'):
+    with pytest.raises(
+        InvalidValueError, match=r'must be a string, got 25\.1; write it as "YY.MM"'
+    ):
         assert_endpoint(shop, image_version=25.10)  # type: ignore[arg-type]  # the mistake
 
 
 def test_numbers_of_variants_are_weights_or_counts(shop: cdk.Stack) -> None:
     """A mapping of variants is refused, because its numbers can be meant as either."""
-    with pytest.raises(InvalidValueError, match=r"variants: must be names, got {'AllTraffic': 2}; set init"):
+    with pytest.raises(
+        InvalidValueError, match=r"variants: must be names, got {'AllTraffic': 2}; set init"
+    ):
         assert_endpoint(shop, variants={"AllTraffic": 2})
 
 
 def test_models_of_another_program_are_not_known(stack: cdk.Stack, tmp_path: Path) -> None:
     """A template without the models of its endpoint is reported."""
-    container = sagemaker.CfnModel.ContainerDefinitionProperty(image="triton:1", model_data_url="s3://b/k")
+    container = sagemaker.CfnModel.ContainerDefinitionProperty(
+        image="triton:1", model_data_url="s3://b/k"
+    )
     model = sagemaker.CfnModel(stack, "Model", execution_role_arn=ROLE, primary_container=container)
     variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name="V", instance_type=G5, model_name=model.attr_model_name
@@ -169,9 +198,13 @@ def test_scaling_is_as_described(shop: cdk.Stack) -> None:
         assert_scales(shop, on=name, target=300)
 
 
-def test_scaling_without_a_metric_names_those_of_the_stack(shop: cdk.Stack, stack: cdk.Stack) -> None:
+def test_scaling_without_a_metric_names_those_of_the_stack(
+    shop: cdk.Stack, stack: cdk.Stack
+) -> None:
     """An assertion without ``on`` lists the metrics that the stack scales on."""
-    with pytest.raises(InvalidValueError, match=r"its policies scale on .*GPUUtilization.*; write for"):
+    with pytest.raises(
+        InvalidValueError, match=r"its policies scale on .*GPUUtilization.*; write for"
+    ):
         assert_scales(shop, target=60)
     cdk.CfnResource(stack, "Other", type="AWS::SNS::Topic")
     with pytest.raises(InvalidValueError, match="it has no scaling policy"):
@@ -191,7 +224,9 @@ def test_step_scaling_has_the_metric_of_its_alarm(stack: cdk.Stack) -> None:
 
 def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cdk.Stack) -> None:
     """The message names another metric, another variant, or each value that differs."""
-    assert failure(assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8)).splitlines() == [
+    assert failure(
+        assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8)
+    ).splitlines() == [
         'Shop: the policy on "GPUUtilization" of endpoint/PipelineC660917D/variant/AllTraffic differs',
         "  target: expected 70, got 60",
         "  between: expected (1, 8), got (1, 5)",
@@ -225,7 +260,10 @@ def test_replacements_are_reported(path: Path) -> None:
     before = template()
     assert_no_replacement(before, template(image=TritonImage.dlc("25.09")))
     named = failure(assert_no_replacement, before, template(endpoint_name="shop")).splitlines()
-    assert 'Endpoint PipelineC660917D would be replaced: EndpointName was not set and is "shop"' in named[1]
+    assert (
+        'Endpoint PipelineC660917D would be replaced: EndpointName was not set and is "shop"'
+        in named[1]
+    )
     assert "ResourceId refers to PipelineC660917D, which would be replaced" in named[2]
     moved = failure(assert_no_replacement, before, template("Line"))
     assert "AWS::IAM::Role PipelineRole" in moved
@@ -243,7 +281,9 @@ def test_snapshot_is_compared_with_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
     snapshot.write_text(json.dumps(stable_template(stack)))
     changed = make_stack()
     sagemaker.CfnEndpoint(changed, "E", endpoint_config_name="c", endpoint_name="new")
-    assert 'EndpointName was "old" and is "new"' in failure(assert_no_replacement, snapshot, changed)
+    assert 'EndpointName was "old" and is "new"' in failure(
+        assert_no_replacement, snapshot, changed
+    )
     written = Path(cdk.Stage.of(stack).synth().directory) / stack.template_file  # type: ignore[union-attr]
     assert_no_replacement(written, stack)
     with pytest.raises(InvalidValueError, match="cannot be read"):
@@ -253,10 +293,14 @@ def test_snapshot_is_compared_with_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
 def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change of type is a replacement, an unknown type has no schema, and cfn-lint may be missing."""
     topic, queue = {"Type": "AWS::SNS::Topic"}, {"Type": "AWS::SQS::Queue"}
-    changed = failure(assert_no_replacement, {"Resources": {"A": topic}}, {"Resources": {"A": queue}})
+    changed = failure(
+        assert_no_replacement, {"Resources": {"A": topic}}, {"Resources": {"A": queue}}
+    )
     assert "its type was AWS::SNS::Topic and is AWS::SQS::Queue" in changed
     own = {"Type": "Acme::Shop::Cart", "Properties": {"Size": 1}}
-    assert_no_replacement({"Resources": {"A": own}}, {"Resources": {"A": {**own, "Properties": {}}}})
+    assert_no_replacement(
+        {"Resources": {"A": own}}, {"Resources": {"A": {**own, "Properties": {}}}}
+    )
     replacement_assertion._create_only.cache_clear()
     monkeypatch.setitem(sys.modules, "cfnlint.schema", None)
     with pytest.raises(MissingDependencyError, match=r"constructs-triton\[testing\]"):
@@ -282,7 +326,10 @@ def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
         cdk.CfnOutput(nested, "Version", value=function.current_version.version)
         return stable_template(stack), stable_template(nested)
 
-    of_the_command_line = {"aws:cdk:enable-path-metadata": True, "aws:cdk:enable-asset-metadata": True}
+    of_the_command_line = {
+        "aws:cdk:enable-path-metadata": True,
+        "aws:cdk:enable-asset-metadata": True,
+    }
     before, after = template("a = 1"), template("a = 2", **of_the_command_line)
     assert before == after
     outer, inner = (json.dumps(each) for each in before)
@@ -309,7 +356,9 @@ def test_files_and_images_have_stable_names(path: Path, tmp_path: Path) -> None:
     text = json.dumps(before)
     assert ":<image:App>" in text
     assert "models/files/pipeline/<digest>/" in text
-    changed = [name for name, digest in before["Digests"].items() if after["Digests"][name] != digest]
+    changed = [
+        name for name, digest in before["Digests"].items() if after["Digests"][name] != digest
+    ]
     assert changed == ["<files:PipelineModels/Files-pipeline>", "<image:App>"]
     assert {**before, "Digests": {}} == {**after, "Digests": {}}
 

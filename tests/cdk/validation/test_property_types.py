@@ -28,8 +28,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"instance_type": "ml.g5.xlarge"},
         r'must be of type InstanceType, got "ml.g5.xlarge"; write InstanceType',
     ),
-    ({"image": "26.05"}, r'^image: must be of type TritonImage, got "26.05"; write TritonImage\.dlc'),
-    ({"volume_size": 50}, r"^volume_size: must be of type Size, got 50; write Size\.gibibytes\(50\)$"),
+    (
+        {"image": "26.05"},
+        r'^image: must be of type TritonImage, got "26.05"; write TritonImage\.dlc',
+    ),
+    (
+        {"volume_size": 50},
+        r"^volume_size: must be of type Size, got 50; write Size\.gibibytes\(50\)$",
+    ),
     ({"model_data_download_timeout": 600}, "must be of type Duration, got 600; write Duration"),
     ({"variants": ["Green"]}, r'^variants: must be of type TritonVariant, got "Green"'),
     ({"environment": ["A=b"]}, "must be of type TritonEnvironment or mapping"),
@@ -40,14 +46,20 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
-def test_property_of_another_type_shows_an_example(path: Path, props: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED]
+)
+def test_property_of_another_type_shows_an_example(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
     """A wrong type raises an error with an example, and nothing is added to the tree."""
     stack = make_stack()
     repository = add_repository(stack, path)
     options = {"instance_type": GPU, **props}
     with pytest.raises(InvalidValueError, match=message):
-        TritonEnsembleEndpoint(stack, "Endpoint", model_repository=repository, ensemble="pipeline", **options)
+        TritonEnsembleEndpoint(
+            stack, "Endpoint", model_repository=repository, ensemble="pipeline", **options
+        )
     assert stack.node.try_find_child("Endpoint") is None
 
 
@@ -55,7 +67,9 @@ def test_misspelt_property_has_a_suggestion(stack: cdk.Stack, path: Path) -> Non
     """As for any keyword in Python, the error is a TypeError; it suggests the right name."""
     typo: dict[str, Any] = {"inference_ami": None}
     repository = add_repository(stack, path)
-    with pytest.raises(TypeError, match="argument 'inference_ami'; did you mean \"inference_ami_version\""):
+    with pytest.raises(
+        TypeError, match="argument 'inference_ami'; did you mean \"inference_ami_version\""
+    ):
         TritonMultiModelEndpoint(stack, "Endpoint", model_repository=repository, **typo)
 
 
@@ -64,7 +78,9 @@ def test_repository_of_another_type_is_refused() -> None:
     with pytest.raises(
         InvalidValueError, match=r'model_repository: .* TritonModelRepository, got "models"; write'
     ):
-        TritonMultiModelEndpoint(make_stack(), "Endpoint", model_repository="models", instance_type=GPU)  # type: ignore[arg-type]
+        TritonMultiModelEndpoint(
+            make_stack(), "Endpoint", model_repository="models", instance_type=GPU
+        )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +105,10 @@ def test_repository_checks_the_types_of_its_properties(props: dict[str, Any], me
 @pytest.mark.parametrize("name", ["PING_MODE", "OVERRIDE_PING_MODE"])
 def test_ping_mode_of_a_plain_mapping_is_checked(stack: cdk.Stack, path: Path, name: str) -> None:
     """A plain mapping, too, may not set a ping mode that one bad model makes permanently unhealthy."""
-    options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
+    options: dict[str, Any] = {
+        "model_repository": add_repository(stack, path),
+        "instance_type": GPU,
+    }
     variable = f"SAGEMAKER_TRITON_{name}"
     with pytest.raises(
         InvalidValueError, match=rf'"{variable}"\]: .* got "ready"\n +hint: remove it, or set'
@@ -117,16 +136,16 @@ def test_plain_mapping_is_checked_against_the_image(stack: cdk.Stack, path: Path
 @pytest.mark.parametrize(
     ("account", "region"), [("111122223333", "us-east-1"), ("123456789012", "eu-west-1")]
 )
-def test_repository_of_another_environment_is_refused(path: Path, account: str, region: str) -> None:
+def test_repository_of_another_environment_is_refused(
+    path: Path, account: str, region: str
+) -> None:
     """A multi-model endpoint needs a bucket in its Region; a single model becomes an asset in any Region."""
     app = cdk.App()
     there = cdk.Stack(app, "There", env=cdk.Environment(account="111122223333", region="eu-west-1"))
     here = cdk.Stack(app, "Here", env=cdk.Environment(account=account, region=region))
     repository = add_repository(there, path)
     options: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
-    message = (
-        rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; create a Triton"
-    )
+    message = rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; create a Triton"
     with pytest.raises(InvalidValueError, match=message):
         TritonMultiModelEndpoint(here, "Many", **options)
     assert here.node.try_find_child("Many") is None
@@ -140,10 +159,15 @@ def test_models_larger_than_the_given_volume_are_refused(stack: cdk.Stack, tmp_p
     write_model(tmp_path, "model")
     with (tmp_path / "model" / "1" / "weights.bin").open("wb") as weights:
         weights.truncate(1_100_000_000)
-    options: dict[str, Any] = {"model_repository": add_repository(stack, tmp_path), "model": "model"}
+    options: dict[str, Any] = {
+        "model_repository": add_repository(stack, tmp_path),
+        "model": "model",
+    }
     cpu = InstanceType.of("ml.m5.xlarge")
     with pytest.raises(RepositoryError, match=r"the models need 1\.1 GB of storage, got 1 GB"):
-        TritonEndpoint(stack, "Small", volume_size=cdk.Size.gibibytes(1), instance_type=cpu, **options)
+        TritonEndpoint(
+            stack, "Small", volume_size=cdk.Size.gibibytes(1), instance_type=cpu, **options
+        )
     assert stack.node.try_find_child("Small") is None
 
 
@@ -158,7 +182,12 @@ def test_host_ami_of_none_is_left_out(path: Path) -> None:
         stack = make_stack()
         repository = add_repository(stack, path)
         TritonEnsembleEndpoint(
-            stack, "Endpoint", model_repository=repository, ensemble="pipeline", instance_type=GPU, **options
+            stack,
+            "Endpoint",
+            model_repository=repository,
+            ensemble="pipeline",
+            instance_type=GPU,
+            **options,
         )
         config = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")
         found += ["InferenceAmiVersion" in each for each in config["ProductionVariants"]]

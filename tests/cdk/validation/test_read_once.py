@@ -14,7 +14,11 @@ def test_each_stack_has_its_own_environment() -> None:
     app = cdk.App()
     here = cdk.Environment(account="111111111111", region="eu-west-1")
     there = cdk.Environment(account="222222222222", region="us-east-1")
-    stacks = [cdk.Stack(app, "Here", env=here), cdk.Stack(app, "There", env=there), cdk.Stack(app, "Any")]
+    stacks = [
+        cdk.Stack(app, "Here", env=here),
+        cdk.Stack(app, "There", env=there),
+        cdk.Stack(app, "Any"),
+    ]
     scopes = [Construct(stack, "Scope") for stack in stacks]
     for _ in range(2):  # read, and remembered
         assert [stack_of(each) for each in scopes] == stacks

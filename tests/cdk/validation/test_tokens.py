@@ -10,7 +10,12 @@ import pytest
 from aws_cdk import aws_kms as kms
 from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_repository
 
-from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonImage, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    TritonEnsembleEndpoint,
+    TritonImage,
+    TritonMultiModelEndpoint,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -51,12 +56,16 @@ def test_parameters_reach_every_property(stack: cdk.Stack, tmp_path: Path) -> No
         model_data_download_timeout=cdk.Duration.seconds(number(stack, "Download")),
         inference_ami_version=text(stack, "Ami"),
         environment={"SAGEMAKER_TRITON_THREAD_COUNT": text(stack, "Threads")},
-        encryption_key=kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:eu-west-1:1:key/{text(stack, 'Id')}"),
+        encryption_key=kms.Key.from_key_arn(
+            stack, "Key", f"arn:aws:kms:eu-west-1:1:key/{text(stack, 'Id')}"
+        ),
     )
     count = endpoint.auto_scale_instance_count(
         min_capacity=number(stack, "Min"), max_capacity=number(stack, "Max")
     )
-    count.scale_on_gpu_utilization("Gpu", gpu_count=1, target_utilization_percent=number(stack, "Target"))
+    count.scale_on_gpu_utilization(
+        "Gpu", gpu_count=1, target_utilization_percent=number(stack, "Target")
+    )
     template = synthesize(stack)
     (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     assert variant == {
@@ -109,7 +118,9 @@ def test_number_token_that_must_be_multiplied_is_refused(stack: cdk.Stack, tmp_p
     with pytest.raises(InvalidValueError, match="target_utilization_percent: has to be multiplied"):
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=number(stack, "Target"))
     with pytest.raises(InvalidValueError, match="has to be multiplied"):
-        count.scale_on_invocations_per_instance("Calls", max_requests_per_second=number(stack, "Rate"))
+        count.scale_on_invocations_per_instance(
+            "Calls", max_requests_per_second=number(stack, "Rate")
+        )
 
 
 PLAIN: tuple[object, ...] = (

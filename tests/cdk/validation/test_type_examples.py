@@ -44,7 +44,11 @@ def examples() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check_has":
                 parts = node.args
             last = parts[-1] if parts else None
-            if isinstance(last, ast.Constant) and isinstance(last.value, str) and EXAMPLE.match(last.value):
+            if (
+                isinstance(last, ast.Constant)
+                and isinstance(last.value, str)
+                and EXAMPLE.match(last.value)
+            ):
                 yield f"{path.name}:{last.lineno}", last.value
 
 
@@ -57,7 +61,18 @@ def named(reference: ast.expr) -> Any:
         return NAMES[reference.id]
     if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler"):
         return getattr(cdk, f"aws_{reference.id}")
-    for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, logs, s3, datetime):
+    for module in (
+        library,
+        planning,
+        cdk,
+        appscaling,
+        cloudwatch,
+        actions,
+        kms,
+        logs,
+        s3,
+        datetime,
+    ):
         if hasattr(module, reference.id):
             return getattr(module, reference.id)
     raise AssertionError(f"nothing is called {reference.id}")
@@ -115,7 +130,11 @@ def test_examples_are_found() -> None:
             "s3://b/out/",
             's3.Bucket.from_bucket_name(self, "Bucket", "b"), and set its prefix or key to "out/"',
         ),
-        ('kms.Key.from_key_arn(self, "Key", "...")', "arn:k", 'kms.Key.from_key_arn(self, "Key", "arn:k")'),
+        (
+            'kms.Key.from_key_arn(self, "Key", "...")',
+            "arn:k",
+            'kms.Key.from_key_arn(self, "Key", "arn:k")',
+        ),
         ('InferenceAmi.of("...")', "al2", 'InferenceAmi.of("al2")'),
         ("Deployment.blue_green_canary()", "canary", "Deployment.blue_green_canary()"),
         ("DataCapture(bucket=bucket)", "s3://b/captured", "DataCapture(bucket=bucket)"),

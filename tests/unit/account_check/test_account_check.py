@@ -72,7 +72,10 @@ def test_answers_are_rows_of_the_table(
     destroyed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each stack is destroyed; after one that failed the others are asked, and the exit code is 1."""
-    answers: list[tuple[str | Exception, str]] = [("yes", "yes"), (RuntimeError("no quota"), "not answered")]
+    answers: list[tuple[str | Exception, str]] = [
+        ("yes", "yes"),
+        (RuntimeError("no quota"), "not answered"),
+    ]
     for given in (answers[:1], answers[::-1]):
         destroyed.clear()
         monkeypatch.setattr(command, "QUESTIONS", tuple(asking(answer) for answer, _ in given))

@@ -60,7 +60,9 @@ def test_check_reads_the_environment(models: Path, capsys: pytest.CaptureFixture
     assert f"run `constructs-triton env build {models / 'requirements.txt'}`" in not_checked
     build(models)
     assert checked(models, capsys) == (["second/1/model.py"], "")
-    (models / "triton-models.toml").write_text('python_environments."*".requirements = "requirements.txt"')
+    (models / "triton-models.toml").write_text(
+        'python_environments."*".requirements = "requirements.txt"'
+    )
     assert checked(models, capsys) == ([], "")
 
 
@@ -83,7 +85,9 @@ def test_pack_and_local_up_place_the_environment(models: Path, tmp_path: Path) -
             ]
 
 
-def test_config_show_names_the_environment(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_show_names_the_environment(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It needs no built environment."""
     assert main(["config", "show", "--json", str(models)]) == 0
     first, second = json.loads(capsys.readouterr().out)["models"]

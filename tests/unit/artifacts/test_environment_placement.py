@@ -69,7 +69,9 @@ def place(models: Path, environments: Environments, tmp_path: Path) -> ModelRepo
 
 def paths(repository: ModelRepository) -> dict[str, str]:
     """The value of EXECUTION_ENV_PATH of each model."""
-    configs = {name: model.config for name, model in repository.models.items() if model.config is not None}
+    configs = {
+        name: model.config for name, model in repository.models.items() if model.config is not None
+    }
     return {
         name: config.parameters["EXECUTION_ENV_PATH"].string_value
         for name, config in configs.items()
@@ -95,11 +97,16 @@ def test_models_of_one_archive_share_an_environment(
         archive = pack(placed, placed.closure(name), tmp_path / "packed").path
         with tarfile.open(archive) as tar:
             assert [each for each in tar.getnames() if each.endswith("env.tar")] == expected
-    for target in (Target("sagemaker-multi-model", image_version="26.05"), Target(default_model="x")):
+    for target in (
+        Target("sagemaker-multi-model", image_version="26.05"),
+        Target(default_model="x"),
+    ):
         assert placed.check(target).findings == ()
 
 
-def test_the_users_files_stay_unchanged(models: Path, environment: PythonEnvironment, tmp_path: Path) -> None:
+def test_the_users_files_stay_unchanged(
+    models: Path, environment: PythonEnvironment, tmp_path: Path
+) -> None:
     """Files are links; the configuration has one more line, with the user's text before it."""
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
     placed = place(models, {"alone": environment}, tmp_path)
@@ -117,7 +124,9 @@ def test_a_model_without_a_configuration(tmp_path: Path, environment: PythonEnvi
     (tmp_path / "models" / "m" / "config.pbtxt").unlink()
     placed = place(tmp_path / "models", {"m": environment}, tmp_path)
     assert (
-        (placed.path / "m" / "config.pbtxt").read_text().startswith('parameters { key: "EXECUTION_ENV_PATH"')
+        (placed.path / "m" / "config.pbtxt")
+        .read_text()
+        .startswith('parameters { key: "EXECUTION_ENV_PATH"')
     )
 
 
@@ -142,7 +151,9 @@ def test_the_check_names_the_way_to_serve_a_step(
     assert 'also_served=["only_x"]' in finding.hint
 
 
-def test_ignore_files_still_apply(models: Path, environment: PythonEnvironment, tmp_path: Path) -> None:
+def test_ignore_files_still_apply(
+    models: Path, environment: PythonEnvironment, tmp_path: Path
+) -> None:
     """Files that .tritonignore leaves out are not linked, and those that it allows are."""
     (models / "alone" / "notes.txt").write_text("")
     (models / "alone" / "server.pem").write_text("")
@@ -179,7 +190,9 @@ def test_the_printed_command_builds_the_environment(
         "it has changed since the lock file": lambda: (tmp_path / "requirements.txt").write_text(
             "--no-index\n--find-links ./wheels\nhelper\n"
         ),
-        "its environment was not built on this machine": lambda: environment.find_archive().unlink(),
+        "its environment was not built on this machine": lambda: (
+            environment.find_archive().unlink()
+        ),
     }
     for index, (problem, change) in enumerate(breaks.items()):
         change()
@@ -191,12 +204,18 @@ def test_the_printed_command_builds_the_environment(
         assert environment.find_archive().is_file()
 
 
-def test_another_image_has_another_lock_file(tmp_path: Path, environment: PythonEnvironment) -> None:
+def test_another_image_has_another_lock_file(
+    tmp_path: Path, environment: PythonEnvironment
+) -> None:
     """The command for an image that is not the default names its version."""
     old = PythonEnvironment.from_requirements(tmp_path / "requirements.txt", image_version="24.09")
-    with pytest.raises(InvalidValueError, match=r"py3\.10\.lock does not exist.*--image-version 24\.09`"):
+    with pytest.raises(
+        InvalidValueError, match=r"py3\.10\.lock does not exist.*--image-version 24\.09`"
+    ):
         old.find_archive()
-    assert main(["env", "build", str(tmp_path / "requirements.txt"), "--image-version", "24.09"]) == 0
+    assert (
+        main(["env", "build", str(tmp_path / "requirements.txt"), "--image-version", "24.09"]) == 0
+    )
     assert old.find_archive() != environment.find_archive()
 
 
@@ -215,14 +234,22 @@ IS_SET = 'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/e" } }\
 @pytest.mark.parametrize(
     ("config", "names", "message"),
     [
-        (f'"onnxruntime"\n{IO}', ["m"], "applies only to models of the Python backend, got onnxruntime"),
+        (
+            f'"onnxruntime"\n{IO}',
+            ["m"],
+            "applies only to models of the Python backend, got onnxruntime",
+        ),
         (f'"onnxruntime"\n{IO}', None, "needs a model of the Python backend"),
         (f'"python"\n{IS_SET}', ["m"], "m/config.pbtxt: EXECUTION_ENV_PATH is set"),
         (f'"python"\n{IO}', ["other"], "has no such model"),
     ],
 )
 def test_models_that_cannot_use_an_environment(
-    config: str, names: list[str] | None, message: str, environment: PythonEnvironment, tmp_path: Path
+    config: str,
+    names: list[str] | None,
+    message: str,
+    environment: PythonEnvironment,
+    tmp_path: Path,
 ) -> None:
     """Each is refused with the file and the property."""
     add_model(tmp_path / "models", "m", f"backend: {config}")
@@ -235,7 +262,9 @@ def test_wrong_values_and_files_in_the_way(environment: PythonEnvironment, tmp_p
     """A path in place of an environment, a file env.tar and a model at the root are refused."""
     add_model(tmp_path / "models", "m")
     wrong: dict[str, PythonEnvironment] = {"m": "requirements.txt"}  # type: ignore[dict-item]
-    with pytest.raises(InvalidValueError, match=r"must be a PythonEnvironment, got 'requirements.txt'"):
+    with pytest.raises(
+        InvalidValueError, match=r"must be a PythonEnvironment, got 'requirements.txt'"
+    ):
         place(tmp_path / "models", wrong, tmp_path)
     with pytest.raises(
         InvalidValueError, match=r"or a mapping of them, got 'requirements.txt'; use PythonEnv"

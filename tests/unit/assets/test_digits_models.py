@@ -62,7 +62,10 @@ def test_equal_weights_are_written_alike(tmp_path: Path) -> None:
     """
     training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
     np.savez(tmp_path / "again.npz", **network.load_weights(training.WEIGHTS))
-    with zipfile.ZipFile(training.WEIGHTS) as kept, zipfile.ZipFile(tmp_path / "again.npz") as again:
+    with (
+        zipfile.ZipFile(training.WEIGHTS) as kept,
+        zipfile.ZipFile(tmp_path / "again.npz") as again,
+    ):
         assert [(each.filename, kept.read(each)) for each in kept.infolist()] == [
             (each.filename, again.read(each)) for each in again.infolist()
         ]
@@ -77,6 +80,8 @@ def test_models_need_only_numpy_and_the_standard_library(file: Path) -> None:
     if file.parts[-4] == "story":
         allowed.add("tokenizers")  # its app uses an image of its own
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
     imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     assert {name.split(".")[0] for name in imported} <= allowed

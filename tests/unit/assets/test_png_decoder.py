@@ -21,7 +21,9 @@ def png() -> ModuleType:
 
 def picture(channels: int, height: int = 7, width: int = 9) -> Pixels:
     """Return a noisy image in which every predictor, tie and overflow at 256 of the filters occurs."""
-    return np.random.RandomState(channels).randint(0, 256, (height, width, channels)).astype(np.uint8)
+    return (
+        np.random.RandomState(channels).randint(0, 256, (height, width, channels)).astype(np.uint8)
+    )
 
 
 def predicted(kind: int, left: int, up: int, corner: int) -> int:
@@ -49,7 +51,12 @@ def filtered(image: Pixels, kinds: list[int]) -> bytes:
 
 def chunk(kind: bytes, content: bytes) -> bytes:
     """Return one chunk: length, type, content, CRC."""
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )
 
 
 def png_file(
@@ -91,7 +98,10 @@ def test_every_filter_and_colour_type_decodes_to_the_encoded_image(
         (b"\xff\xd8\xff\xe0JFIF", "signature is missing"),
         (png_file(GREY_ROWS, (9, 7), 0)[:-12], "ends before the IEND chunk"),
         (png_file(GREY_ROWS, (9, 7), 0)[:-20], "ends inside the b'IDAT' chunk"),
-        (png_file(GREY_ROWS, (9, 7), 0).replace(b"Title", b"title"), "checksum of the b'tEXt' chunk"),
+        (
+            png_file(GREY_ROWS, (9, 7), 0).replace(b"Title", b"title"),
+            "checksum of the b'tEXt' chunk",
+        ),
         (b"\x89PNG\r\n\x1a\n" + chunk(b"IEND", b""), "IHDR chunk is missing"),
         (png_file(GREY_ROWS, (9, 7), 3), "color type must be 0, 2, 4 or 6, got 3"),
         (png_file(GREY_ROWS, (9, 7), 0, depth=16), "bit depth must be 8, got 16"),
@@ -104,7 +114,9 @@ def test_every_filter_and_colour_type_decodes_to_the_encoded_image(
     ],
     ids=lambda value: value.replace("'", "") if isinstance(value, str) else "",
 )
-def test_what_is_not_read_is_refused_with_its_reason(png: ModuleType, data: bytes, complaint: str) -> None:
+def test_what_is_not_read_is_refused_with_its_reason(
+    png: ModuleType, data: bytes, complaint: str
+) -> None:
     """Data that the decoder cannot read raises PngError with the reason."""
     with pytest.raises(png.PngError, match=complaint):
         png.decode_png(data)

@@ -34,7 +34,9 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_shows_the_line_and_a_caret(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A finding is followed by its line with a caret below the column, and by the hint."""
     assert main(["check", str(repository)]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -44,14 +46,15 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert lines[-2] == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
+    assert (
+        lines[-2]
+        == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
+    )
     assert lines[-1] == "  1 fixable with --fix --unsafe-fixes"
 
 
 MODEL = {"m/1/model.onnx": relu()}
-IMPORTS = (
-    "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
-)
+IMPORTS = "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
 
 
@@ -65,7 +68,11 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
             'hint: rename "config.pbtext" to "config.pbtxt"',
         ),
         # A ``.gitkeep`` is not the model file.
-        ({"m/config.pbtxt": GRAPHDEF, "m/1/.gitkeep": ""}, 1, 'hint: copy the model to "1/model.graphdef"'),
+        (
+            {"m/config.pbtxt": GRAPHDEF, "m/1/.gitkeep": ""},
+            1,
+            'hint: copy the model to "1/model.graphdef"',
+        ),
         # The last line of a file is shown with a caret too if no line break follows.
         ({**MODEL, "m/config.pbtxt": CONFIG.rstrip("\n")}, 1, "2 | max_batch_size: -1"),
         # A model that imports what AWS's image lacks loads only in another image.
@@ -75,7 +82,11 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
             "0 errors, 1 warning: Triton on a SageMaker single-model endpoint of",
         ),
         # Escape sequences in a file are not sent to the terminal.
-        ({**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"'}, 1, "m/config.pbtxt:1:1: error"),
+        (
+            {**MODEL, "m/config.pbtxt": 'name: "\x1b[31m"\nbackend: "python"'},
+            1,
+            "m/config.pbtxt:1:1: error",
+        ),
     ],
     ids=["misnamed", "hidden", "last line", "import", "escape"],
 )
@@ -89,7 +100,9 @@ def test_line_that_is_printed(
     assert "\x1b" not in printed
 
 
-def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_summary_lists_what_was_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The content of a TensorRT plan is not checked, so the summary does not say that Triton loads it."""
     (tmp_path / "m" / "1").mkdir(parents=True)
     (tmp_path / "m" / "1" / "model.plan").write_bytes(plan())
@@ -104,7 +117,9 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
 
 
-def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_verdict_and_findings(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """JSON has exactly the documented fields."""
     assert main(["check", str(repository), "--target", "sagemaker", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -119,7 +134,18 @@ def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.Cap
         "not_checked",
         "ignored",
     }
-    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source", "place", "fix"}
+    fields = {
+        "code",
+        "severity",
+        "path",
+        "line",
+        "column",
+        "message",
+        "hint",
+        "source",
+        "place",
+        "fix",
+    }
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
 
@@ -147,18 +173,24 @@ def test_colour_on_a_terminal_unless_turned_off(
     assert ("\x1b[" in capsys.readouterr().out) is is_coloured
 
 
-def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_of_models_may_be_one_archive(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two models are two archives of a multi-model endpoint; in one archive they are an error."""
     for name in ("m", "n"):
         (repository / name / "1").mkdir(parents=True, exist_ok=True)
         (repository / name / "1" / "model.onnx").write_bytes(relu())
-        (repository / name / "config.pbtxt").write_text('backend: "onnxruntime"\n', encoding="utf-8")
+        (repository / name / "config.pbtxt").write_text(
+            'backend: "onnxruntime"\n', encoding="utf-8"
+        )
     assert main(["check", str(repository), "--target", "sagemaker-multi-model"]) == 0
     assert main(["check", str(repository), "--target", "sagemaker-multi-model", "--archive"]) == 1
     assert "error[sagemaker-archive-order]" in capsys.readouterr().out
 
 
-def test_called_models_are_those_of_all_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_called_models_are_those_of_all_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The option may be repeated, and its values are separated by commas."""
     (tmp_path / "m" / "1").mkdir(parents=True)
     (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"')
@@ -204,9 +236,7 @@ def test_each_option_reaches_the_check(
     assert getattr(targets[0], field) == value
 
 
-_CALLS = (
-    "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name='a')\n"
-)
+_CALLS = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name='a')\n"
 _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
@@ -245,7 +275,11 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
-    files: Files, options: tuple[str, ...], summary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: Files,
+    options: tuple[str, ...],
+    summary: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
     main(["check", str(write(files, tmp_path / "models")), *options])
@@ -276,24 +310,28 @@ def test_ignored_finding_of_several_endpoints_is_counted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each of the endpoints, which the folder needs for ``b``, has the finding of its own model."""
-    ignored = (
-        "instance_group { count: -1 }  # triton-model-check: ignore[instance-count] derived by a script\n"
-    )
+    ignored = "instance_group { count: -1 }  # triton-model-check: ignore[instance-count] derived by a script\n"
     files = {**_TWO, "b/config.pbtxt": HEAD + ignored, "b/1/model.py": CLASS + _CALLS}
     write({**files, "m/config.pbtxt": HEAD + ignored}, tmp_path / "models")
     assert main(["check", str(tmp_path / "models")]) == 0
     summary = capsys.readouterr().out.splitlines()[0]
-    assert summary.startswith("0 errors, 0 warnings, 2 ignored: Triton on SageMaker single-model endpoints")
+    assert summary.startswith(
+        "0 errors, 0 warnings, 2 ignored: Triton on SageMaker single-model endpoints"
+    )
 
 
-def test_one_folder_too_high_names_the_right_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_folder_too_high_names_the_right_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The hint names the folder that contains the models, with which the check passes."""
     write(ensemble(ONE_STEP), tmp_path / "shop" / "models")
     hint = '    hint: use the folder "models" as the repository: it contains the folders "a" and "pipe"'
     assert main(["check", str(tmp_path / "shop")]) == 1
     assert hint in capsys.readouterr().out.splitlines()
     (tmp_path / "shop" / "tests").mkdir()
-    (tmp_path / "shop" / ".git" / "objects" / "1").mkdir(parents=True)  # looks like a model with a version
+    (tmp_path / "shop" / ".git" / "objects" / "1").mkdir(
+        parents=True
+    )  # looks like a model with a version
     assert main(["check", str(tmp_path / "shop")]) == 1
     assert hint in capsys.readouterr().out.splitlines()
     assert main(["check", str(tmp_path / "shop" / "models")]) == 0
@@ -315,7 +353,10 @@ def test_answers_of_the_server_are_printed_below_the_findings(
     [
         (["--gpus", "-1"], "--gpus: must be at least 0, got -1; raise it to 0\n"),
         (["--gpus", "abc"], "--gpus: must be a whole number, at least 0, got 'abc'\n"),
-        (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
+        (
+            ["--image-version", "new"],
+            '--image-version: must be a Triton release (year and month), got "new"',
+        ),
         (["--target", "both"], '--target: must be a target, got "both"; use one of'),
     ],
 )

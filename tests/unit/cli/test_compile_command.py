@@ -34,9 +34,13 @@ JOB = ["--role", ROLE, "--bucket", "plans", "--max-batch-size", "16"]
 
 
 @pytest.fixture
-def jobs(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedJobs]:
+def jobs(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SimulatedJobs]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plan_job, "PAUSE_SECONDS", 0.2)  # a request takes longer than a shorter pause
+    monkeypatch.setattr(
+        plan_job, "PAUSE_SECONDS", 0.2
+    )  # a request takes longer than a shorter pause
     write_onnx(tmp_path / "bert.onnx")
     with simulated_jobs(tmp_path / "jobs", monkeypatch) as simulated:
         yield simulated
@@ -46,7 +50,9 @@ def compile_model(*words: str) -> int:
     return main(["compile", "bert.onnx", "--instance-type", "ml.g4dn.2xlarge", *JOB, *words])
 
 
-def test_plan_is_built_once(jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_is_built_once(
+    jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A job writes a repository that passes the checks; this machine and the bucket then have the plan."""
     assert compile_model("--yes", "--precision", "fp16", "--json") == 0
     (plan,) = json.loads(capsys.readouterr().out)["plans"]
@@ -77,7 +83,10 @@ def test_plan_is_compared_with_its_configuration(
     config.write_text(config.read_text().replace("max_batch_size: 16", "max_batch_size: 64"))
     capsys.readouterr()
     assert main(["check", "compiled/T4", "--instance-type", "ml.g4dn.xlarge"]) == 1
-    assert "specified max-batch 64 but TensorRT engine only supports max-batch 16" in capsys.readouterr().out
+    assert (
+        "specified max-batch 64 but TensorRT engine only supports max-batch 16"
+        in capsys.readouterr().out
+    )
 
 
 def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,20 +116,39 @@ FAILURES = [
         "Tesla T4, 7.5, 580",
         "does not support an operator of the model; export the model",
     ),
-    ("FAIL_memory", "Tesla T4, 7.5, 580", "the GPU has too little memory for the build; set --workspace"),
-    ("FAIL_driver", "Tesla T4, 7.5, 470", "its driver cannot run the image; SageMaker does not let you"),
+    (
+        "FAIL_memory",
+        "Tesla T4, 7.5, 580",
+        "the GPU has too little memory for the build; set --workspace",
+    ),
+    (
+        "FAIL_driver",
+        "Tesla T4, 7.5, 470",
+        "its driver cannot run the image; SageMaker does not let you",
+    ),
     ("", None, "nvidia-smi: NVIDIA-SMI has failed; the GPU or its driver cannot run the image"),
-    ("", "NVIDIA A10G, 8.6, 580", "expected a GPU of compute capability 7.5, got NVIDIA A10G of 8.6"),
+    (
+        "",
+        "NVIDIA A10G, 8.6, 580",
+        "expected a GPU of compute capability 7.5, got NVIDIA A10G of 8.6",
+    ),
 ]
 """What the job finds: a word for ``trtexec``, the GPU, and what the error says."""
 
 
 @pytest.mark.parametrize(
     ("kind", "failure"),
-    [*(("processing", each) for each in FAILURES), ("training", FAILURES[0]), ("training", FAILURES[3])],
+    [
+        *(("processing", each) for each in FAILURES),
+        ("training", FAILURES[0]),
+        ("training", FAILURES[3]),
+    ],
 )
 def test_failure_has_cause_and_fix(
-    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], kind: str, failure: tuple[str, str | None, str]
+    jobs: SimulatedJobs,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    failure: tuple[str, str | None, str],
 ) -> None:
     """A failed job names the cause and the fix, and leaves no plan behind."""
     doc, jobs.gpu, expected = failure
@@ -130,28 +158,39 @@ def test_failure_has_cause_and_fix(
     assert not Path("compiled").exists()
 
 
-def test_option_that_tensorrt_11_lacks(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_that_tensorrt_11_lacks(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """If the image has another TensorRT than published, the option that it refuses is named."""
     jobs.environment["TENSORRT_VERSION"] = "11.1.0.106"
     assert compile_model("--yes", "--precision", "fp16") == 1
     assert (
-        "Unknown option: --fp16; the TensorRT of the image does not have an option" in capsys.readouterr().err
+        "Unknown option: --fp16; the TensorRT of the image does not have an option"
+        in capsys.readouterr().err
     )
 
 
 def test_quota_is_named(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
     """A quota of 0 names the quota to raise."""
-    message = "The account-level service limit 'ml.g4dn.xlarge for processing job usage' is 0 Instances"
+    message = (
+        "The account-level service limit 'ml.g4dn.xlarge for processing job usage' is 0 Instances"
+    )
     jobs.refusal = ("ResourceLimitExceeded", message)
     assert compile_model("--yes") == 2
     printed = capsys.readouterr().err
-    assert f"ResourceLimitExceeded: {message}; the account's quota does not allow the instance" in printed
+    assert (
+        f"ResourceLimitExceeded: {message}; the account's quota does not allow the instance"
+        in printed
+    )
     assert 'ask for a higher quota "ml.g4dn.xlarge for processing job usage"' in printed
 
 
 @pytest.mark.parametrize("kind", ["processing", "training"])
 def test_interruption_stops_the_job(
-    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+    jobs: SimulatedJobs,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
 ) -> None:
     """Ctrl-C stops the job, whose script still reports, and the exit code is 130."""
     write_onnx(Path("bert.onnx"), doc="HANG")
@@ -167,7 +206,9 @@ def test_interruption_stops_the_job(
     ((name, _),) = jobs.requests.items()
     jobs.wait(name)
     assert jobs.status(name) == "Stopped"
-    assert json.loads((jobs.root / name / "opt/ml/output/message").read_text())["stage"] == "stopped"
+    assert (
+        json.loads((jobs.root / name / "opt/ml/output/message").read_text())["stage"] == "stopped"
+    )
 
 
 def test_several_gpus(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,7 +239,9 @@ def test_plans_of_two_gpus_become_one_archive(
     assert len({each["manifest"]["key"] for each in plans}) == 2
     first, second = (jobs.times(each["manifest"]["job"]) for each in plans)
     assert first[1] <= second[0]
-    source = ModelSource.from_compiled("compiled", instance_type=types("ml.g4dn.2xlarge", "ml.g5.2xlarge"))
+    source = ModelSource.from_compiled(
+        "compiled", instance_type=types("ml.g4dn.2xlarge", "ml.g5.2xlarge")
+    )
     app = cdk.App(outdir=str(tmp_path / "cdk.out"), builtin_cloud_formation_validation=False)
     stack = cdk.Stack(app, "Test")
     TritonEndpoint(
@@ -261,7 +304,9 @@ def test_dry_run_is_what_starts(
     monkeypatch.setenv("AWS_ENDPOINT_URL", address)
     assert compile_model("--yes") == 0
     ((name, sent),) = jobs.requests.items()
-    printed = json.loads(json.dumps(job["request"]).replace(job["request"]["ProcessingJobName"], name))
+    printed = json.loads(
+        json.dumps(job["request"]).replace(job["request"]["ProcessingJobName"], name)
+    )
     assert printed == sent
     assert set(job["uploads"]) == {
         each.replace(name, job["request"]["ProcessingJobName"]) for each in jobs.uploads()
@@ -273,7 +318,9 @@ def test_question_on_a_terminal(
 ) -> None:
     """Only y starts the job; an empty line does not."""
     answers = iter(["\n", "y\n"])
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
+    monkeypatch.setattr(
+        sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers))
+    )
     assert compile_model() == 2
     assert "--yes: nothing was done, because the answer was no" in capsys.readouterr().err
     assert not jobs.requests
@@ -281,7 +328,9 @@ def test_question_on_a_terminal(
     assert "Start this job, for at most 1.80 USD? [y/N]" in capsys.readouterr().err
 
 
-def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_of_another_model_is_kept(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A folder that this command has not written is not replaced, and no job starts for it."""
     other = Path("compiled/T4/bert/config.pbtxt")
     other.parent.mkdir(parents=True)
@@ -292,7 +341,9 @@ def test_folder_of_another_model_is_kept(jobs: SimulatedJobs, capsys: pytest.Cap
     assert not jobs.requests
 
 
-def test_output_that_cannot_be_written(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_that_cannot_be_written(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The plan is kept in the cache, so the next run needs no job."""
     Path("compiled").touch()
     assert compile_model("--yes") == 2
@@ -318,10 +369,14 @@ def test_damaged_plan_in_the_bucket_is_built_again(
     """A plan that differs from its manifest, or a note about an unknown job, does not count."""
     assert compile_model("--yes") == 0
     s3 = boto3.client("s3")
-    (plan,) = [each for each in jobs.stored_keys() if "/plans/" in each and each.endswith("model.plan")]
+    (plan,) = [
+        each for each in jobs.stored_keys() if "/plans/" in each and each.endswith("model.plan")
+    ]
     folder = plan.removesuffix("model.plan")
     s3.put_object(Bucket="plans", Key=plan, Body=b"ftrt" + bytes(20) + bytes((10, 16, 1, 11)))
-    s3.put_object(Bucket="plans", Key=f"{folder}job.json", Body=b'{"name": "plan-gone", "kind": "training"}')
+    s3.put_object(
+        Bucket="plans", Key=f"{folder}job.json", Body=b'{"name": "plan-gone", "kind": "training"}'
+    )
     s3.close()
     (next((own_cache / "plans").iterdir()) / "plan.json").write_text("{}")
     jobs.requests.clear()
@@ -346,7 +401,9 @@ def test_unreadable_log_is_noted_once(
     assert capsys.readouterr().err.count("logs:FilterLogEvents: access denied") == 1
 
 
-def test_bucket_that_does_not_exist(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bucket_that_does_not_exist(
+    jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An error of S3 has the operation and the words of AWS."""
     assert compile_model("--yes", "--bucket", "absent") == 2
     assert "NoSuchBucket" in capsys.readouterr().err

@@ -42,7 +42,9 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return document
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str, role: str = ROLE, code: int = 2) -> str:
+def refused(
+    capsys: pytest.CaptureFixture[str], *words: str, role: str = ROLE, code: int = 2
+) -> str:
     assert main(["compile", *words, "--role", role, "--dry-run"]) == code
     return capsys.readouterr().err
 
@@ -54,15 +56,24 @@ def test_configuration_decides_shapes(folder: Path, capsys: pytest.CaptureFixtur
     document = printed(capsys, "models/bert", *TYPE, "--name", "encoder")
     assert "--optShapes=INPUT__0:4x512,INPUT__1:4x512" in document["jobs"][0]["trtexec_arguments"]
     assert "--maxShapes=INPUT__0:8x512,INPUT__1:8x512" in document["jobs"][0]["trtexec_arguments"]
-    assert 'name: "encoder"\nplatform: "tensorrt_plan"\nbackend: "tensorrt"' in document["config_pbtxt"]
+    assert (
+        'name: "encoder"\nplatform: "tensorrt_plan"\nbackend: "tensorrt"'
+        in document["config_pbtxt"]
+    )
     assert "preferred_batch_size" in document["config_pbtxt"]
-    given = printed(capsys, "models/bert", *TYPE, "--max-batch-size", "32", "--opt-batch-size", "16")
+    given = printed(
+        capsys, "models/bert", *TYPE, "--max-batch-size", "32", "--opt-batch-size", "16"
+    )
     assert "--optShapes=INPUT__0:16x512,INPUT__1:16x512" in given["jobs"][0]["trtexec_arguments"]
 
 
-def test_configuration_is_compared_with_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_configuration_is_compared_with_the_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong name or size is found before a GPU is paid for."""
-    (folder / "config.pbtxt").write_text(CONFIG.replace("INPUT__1", "MASK").replace("dims: [2]", "dims: [3]"))
+    (folder / "config.pbtxt").write_text(
+        CONFIG.replace("INPUT__1", "MASK").replace("dims: [2]", "dims: [3]")
+    )
     message = refused(capsys, "bert.onnx", *TYPE, "--config", "config.pbtxt", code=1)
     assert 'unexpected inference input "MASK"' in message or "MASK" in message
     assert "OUTPUT__0" in message
@@ -85,17 +96,36 @@ def test_tensors_that_tensorrt_8_narrows(folder: Path, capsys: pytest.CaptureFix
 def test_every_setting_reaches_the_request(capsys: pytest.CaptureFixture[str]) -> None:
     """What companies require of jobs can be set: keys, network, tags, disk, time and bucket."""
     settings = [
-        "--bucket", "plans", "--prefix", "team/", "--region", "eu-central-1", "--max-seconds", "600",
-        "--volume-size", "900", "--kms-key", "arn:aws:kms:eu-central-1:123456789012:key/k",
-        "--subnet", "subnet-1", "--security-group", "sg-1", "--no-network-isolation",
-        "--tag", "team=search", "--build-on", "ml.g5.2xlarge",
-    ]  # fmt: skip
+        "--bucket",
+        "plans",
+        "--prefix",
+        "team/",
+        "--region",
+        "eu-central-1",
+        "--max-seconds",
+        "600",
+        "--volume-size",
+        "900",
+        "--kms-key",
+        "arn:aws:kms:eu-central-1:123456789012:key/k",
+        "--subnet",
+        "subnet-1",
+        "--security-group",
+        "sg-1",
+        "--no-network-isolation",
+        "--tag",
+        "team=search",
+        "--build-on",
+        "ml.g5.2xlarge",
+    ]
     for kind in ("processing", "training"):
         words = ["bert.onnx", *TYPE, "--max-batch-size", "2", "--job", kind, *settings]
         request = printed(capsys, *words)["jobs"][0]["request"]
         text = json.dumps(request)
         assert request["StoppingCondition"] == {"MaxRuntimeInSeconds": 600}
-        assert '"InstanceType": "ml.g5.2xlarge", "VolumeSizeInGB": 450' in text, "at most the local NVMe"
+        assert '"InstanceType": "ml.g5.2xlarge", "VolumeSizeInGB": 450' in text, (
+            "at most the local NVMe"
+        )
         assert '"VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}' in text
         assert '"EnableNetworkIsolation": false' in text
         assert '"KmsKeyId": "arn:aws:kms:eu-central-1:123456789012:key/k"' in text
@@ -108,7 +138,9 @@ def test_key_is_that_of_everything_that_determines_the_plan(
 ) -> None:
     """Model, options, image and GPU change the key; Regions, buckets, names and sizes of instances do not."""
 
-    def key(*words: str, model: str = "bert.onnx", gpu: str = "ml.g5.xlarge", batch: str = "2") -> str:
+    def key(
+        *words: str, model: str = "bert.onnx", gpu: str = "ml.g5.xlarge", batch: str = "2"
+    ) -> str:
         words = (model, "--instance-type", gpu, "--max-batch-size", batch, *words)
         return str(printed(capsys, *words)["jobs"][0]["key"])
 
@@ -143,7 +175,10 @@ def test_key_is_that_of_everything_that_determines_the_plan(
             "bert.onnx: the batch dimension is dynamic, so a plan needs the largest batch; set",
         ),
         ([".", *TYPE], ".: has no 1/model.onnx; pass the path of the ONNX file"),
-        (["model.pt", *TYPE], "model.pt: is not an ONNX file; export it where your model's code is"),
+        (
+            ["model.pt", *TYPE],
+            "model.pt: is not an ONNX file; export it where your model's code is",
+        ),
         (
             ["bert.onnx", *TYPE, "--config", "none.pbtxt"],
             "none.pbtxt: cannot be read (no such file or directory)",
@@ -156,11 +191,23 @@ def test_key_is_that_of_everything_that_determines_the_plan(
             ["bert.onnx", *TYPE, "--max-batch-size", "2", "--opt-batch-size", "4"],
             "must be at most max_batch_size, 2",
         ),
-        (["bert.onnx", *TYPE, "--bucket", "s3://b"], '--bucket: must be the name of a bucket, got "s3://b"'),
-        (["bert.onnx", *TYPE, "--prefix", "x"], '--prefix: must end with "/" and not begin with it, got "x"'),
-        (["bert.onnx", *TYPE, "--subnet", "s"], "--subnet, --security-group: a job in a VPC needs both"),
+        (
+            ["bert.onnx", *TYPE, "--bucket", "s3://b"],
+            '--bucket: must be the name of a bucket, got "s3://b"',
+        ),
+        (
+            ["bert.onnx", *TYPE, "--prefix", "x"],
+            '--prefix: must end with "/" and not begin with it, got "x"',
+        ),
+        (
+            ["bert.onnx", *TYPE, "--subnet", "s"],
+            "--subnet, --security-group: a job in a VPC needs both",
+        ),
         (["bert.onnx", *TYPE, *["--tag", "a=b"] * 50], "--tag: must be at most 49, got 50"),
-        (["bert.onnx", "--instance-type", "ml.p3.2xlarge"], "needs GPUs of compute capability 7.5 or newer"),
+        (
+            ["bert.onnx", "--instance-type", "ml.p3.2xlarge"],
+            "needs GPUs of compute capability 7.5 or newer",
+        ),
         (
             [
                 "bert.onnx",
@@ -193,11 +240,14 @@ def test_a_time_limit_that_sagemaker_refuses(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["compile", "bert.onnx", *TYPE, "--max-seconds", "777601"])
     assert (
-        "--max-seconds: must be from 1 to 777600, got 777601; lower it to 777600" in capsys.readouterr().err
+        "--max-seconds: must be from 1 to 777600, got 777601; lower it to 777600"
+        in capsys.readouterr().err
     )
 
 
-def test_model_that_is_wrong_has_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_that_is_wrong_has_exit_code_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file that was read and is no model is wrong; one that does not exist could not be looked at."""
     (folder / "text.onnx").write_text("version https://example.com\n")
     assert "text.onnx: Protobuf parsing failed" in refused(capsys, "text.onnx", *TYPE, code=1)
@@ -206,14 +256,22 @@ def test_model_that_is_wrong_has_exit_code_1(folder: Path, capsys: pytest.Captur
     assert "models/1/model.onnx" in refused(capsys, "models/1/model.onnx", *TYPE, code=2)
 
 
-def test_role_and_region(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_and_region(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are found in the environment; without them, and for a name of a role, there is an error."""
     words = ["compile", "bert.onnx", *TYPE, "--max-batch-size", "2", "--dry-run"]
     assert main(words) == 2
-    assert "--role: must be the ARN of the job's role; set --role, or the variable" in capsys.readouterr().err
+    assert (
+        "--role: must be the ARN of the job's role; set --role, or the variable"
+        in capsys.readouterr().err
+    )
     monkeypatch.setenv("CONSTRUCTS_TRITON_COMPILE_ROLE", ROLE)
     assert main([*words, "--json"]) == 0
-    assert "s3://sagemaker-us-east-1-123456789012/constructs-triton/compile/" in capsys.readouterr().out
+    assert (
+        "s3://sagemaker-us-east-1-123456789012/constructs-triton/compile/"
+        in capsys.readouterr().out
+    )
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     assert main(words) == 2
     assert "no Region is configured; set --region" in capsys.readouterr().err
@@ -226,7 +284,9 @@ def test_external_data_is_uploaded(folder: Path, capsys: pytest.CaptureFixture[s
     """The weights beside a model keep their paths; those elsewhere are an error."""
     (folder / "big" / "data").mkdir(parents=True)
     model = onnx.load("bert.onnx")
-    onnx.save(model, "big/m.onnx", save_as_external_data=True, location="data/w.bin", size_threshold=0)
+    onnx.save(
+        model, "big/m.onnx", save_as_external_data=True, location="data/w.bin", size_threshold=0
+    )
     words = ["big/m.onnx", *TYPE, "--max-batch-size", "2"]
     (job,) = printed(capsys, *words)["jobs"]
     assert {"path": "big/data/w.bin"} in job["uploads"].values()

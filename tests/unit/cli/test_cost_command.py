@@ -21,7 +21,10 @@ def _variant(name: str, **properties: Any) -> dict[str, Any]:
 def _template(*variants: dict[str, Any], **target: Any) -> dict[str, Any]:
     resources: dict[str, Any] = {
         "Endpoint": {"Type": f"{TYPE}Endpoint", "Properties": {"EndpointName": "vision"}},
-        "Config": {"Type": f"{TYPE}EndpointConfig", "Properties": {"ProductionVariants": list(variants)}},
+        "Config": {
+            "Type": f"{TYPE}EndpointConfig",
+            "Properties": {"ProductionVariants": list(variants)},
+        },
     }
     resources["Endpoint"]["Properties"]["EndpointConfigName"] = {
         "Fn::GetAtt": ["Config", "EndpointConfigName"]
@@ -47,9 +50,14 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_scaling_and_its_schedule_decide_the_range(run: Any) -> None:
     """The range covers the fewest and the most instances, also those that a schedule sets."""
-    night = {"Schedule": "cron(0 22 * * ? *)", "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 9}}
+    night = {
+        "Schedule": "cron(0 22 * * ? *)",
+        "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 9},
+    }
     main_variant = _variant("Main", InstanceType="ml.g5.xlarge")
-    found = run(_template(main_variant, MinCapacity=1, MaxCapacity=4, ScheduledActions=[night]), *PRICES)
+    found = run(
+        _template(main_variant, MinCapacity=1, MaxCapacity=4, ScheduledActions=[night]), *PRICES
+    )
     assert found["cost_per_hour"] == {"least": 0, "initial": 4, "most": 18}
     assert found["cost_per_month"]["initial"] == 4 * 730
 
@@ -63,8 +71,13 @@ def test_stack_is_looked_for_in_one_template_too(run: Any) -> None:
 
 def test_several_types_count_the_cheapest_and_the_dearest(run: Any) -> None:
     """Of instance pools the cheapest type counts for the least, the first for the first deployment."""
-    pools = [{"InstanceType": "ml.g5.xlarge", "Priority": 1}, {"InstanceType": "ml.g6.xlarge", "Priority": 2}]
-    found = run(_template(_variant("Main", InstancePools=pools), MinCapacity=1, MaxCapacity=4), *PRICES)
+    pools = [
+        {"InstanceType": "ml.g5.xlarge", "Priority": 1},
+        {"InstanceType": "ml.g6.xlarge", "Priority": 2},
+    ]
+    found = run(
+        _template(_variant("Main", InstancePools=pools), MinCapacity=1, MaxCapacity=4), *PRICES
+    )
     assert found["cost_per_hour"] == {"least": 1, "initial": 4, "most": 8}
 
 
@@ -73,7 +86,11 @@ def test_hosts_of_components_scale_themselves(run: Any) -> None:
     managed = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 3}
     variant = _variant("Main", InstanceType="ml.g6.xlarge", ManagedInstanceScaling=managed)
     del variant["ModelName"]
-    assert run(_template(variant), *PRICES)["cost_per_hour"] == {"least": 0, "initial": 2, "most": 3}
+    assert run(_template(variant), *PRICES)["cost_per_hour"] == {
+        "least": 0,
+        "initial": 2,
+        "most": 3,
+    }
 
 
 def test_cost_of_calls_needs_a_rate(run: Any) -> None:
@@ -82,8 +99,12 @@ def test_cost_of_calls_needs_a_rate(run: Any) -> None:
     found = run(template, *PRICES, "--requests-per-second", "vision=10")
     assert found["cost_per_million_calls"]["vision"]["least"] == pytest.approx(2 * 1e6 / 36_000)
     assert "cost_per_million_calls" in found
-    assert 'did you mean "vision"?' in run(template, *PRICES, "--requests-per-second", "visio=1", code=2)
-    assert "must be above 0, got 0" in run(template, *PRICES, "--requests-per-second", "vision=0", code=2)
+    assert 'did you mean "vision"?' in run(
+        template, *PRICES, "--requests-per-second", "visio=1", code=2
+    )
+    assert "must be above 0, got 0" in run(
+        template, *PRICES, "--requests-per-second", "vision=0", code=2
+    )
 
 
 def test_what_is_not_known_is_named(run: Any) -> None:
@@ -102,10 +123,14 @@ def test_what_is_not_known_is_named(run: Any) -> None:
         "vision/Third: only the deployment knows the number of instances",
     ]
     assert "no cost can be calculated" in run(template, "--price", "ml.m5.large=1", code=2)
-    assert "no endpoint in the stacks" in run({"Resources": {"T": {"Type": "A::B::C"}}}, *PRICES, code=2)
+    assert "no endpoint in the stacks" in run(
+        {"Resources": {"T": {"Type": "A::B::C"}}}, *PRICES, code=2
+    )
 
 
-def test_without_a_price_and_a_region_an_option_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_price_and_a_region_an_option_is_named(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The error names the option that replaces AWS's price list, with the instance type of the app."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -114,11 +139,15 @@ def test_without_a_price_and_a_region_an_option_is_named(run: Any, monkeypatch: 
     assert "or give prices, such as --price ml.c6i.large=PRICE" in run(template, code=2)
 
 
-def test_table_shows_least_most_and_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_least_most_and_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table has a row for each variant, and the text says what is not counted."""
     path = tmp_path / "Stack.template.json"
     path.write_text(
-        json.dumps(_template(_variant("Main", InstanceType="ml.g5.xlarge"), MinCapacity=1, MaxCapacity=4))
+        json.dumps(
+            _template(_variant("Main", InstanceType="ml.g5.xlarge"), MinCapacity=1, MaxCapacity=4)
+        )
     )
     assert main(["cost", str(path), *PRICES]) == 0
     printed = capsys.readouterr().out

@@ -28,11 +28,15 @@ TARGET = {"ResourceId": "endpoint/digits/variant/AllTraffic", "MinCapacity": 1, 
 #: The answers about an endpoint in service whose log is empty. A test replaces those that it is about.
 ACCOUNT: dict[str, Any] = {
     "sagemaker.describe_endpoint": ENDPOINT,
-    "sagemaker.describe_endpoint_config": {"ProductionVariants": [{**VARIANT, "ModelName": "digits-1"}]},
+    "sagemaker.describe_endpoint_config": {
+        "ProductionVariants": [{**VARIANT, "ModelName": "digits-1"}]
+    },
     "sagemaker.describe_model": {
         "PrimaryContainer": {"Mode": "MultiModel", "ModelDataUrl": "s3://models/digits/"}
     },
-    "sagemaker.list_inference_components": {"InferenceComponents": [{"InferenceComponentName": "first"}]},
+    "sagemaker.list_inference_components": {
+        "InferenceComponents": [{"InferenceComponentName": "first"}]
+    },
     "sagemaker.describe_inference_component": {},
     "sagemaker.list_tags": {"Tags": [{"Key": "aws:cloudformation:stack-id", "Value": STACK}]},
     "s3.get_object": {},
@@ -125,7 +129,10 @@ DIAGNOSE_READS = [
 
 @pytest.mark.parametrize(
     ("command", "call"),
-    [*(("status", call) for call in STATUS_READS), *(("diagnose", call) for call in DIAGNOSE_READS)],
+    [
+        *(("status", call) for call in STATUS_READS),
+        *(("diagnose", call) for call in DIAGNOSE_READS),
+    ],
 )
 def test_a_denied_read_is_reported_with_its_permission(
     command: str, call: str, account: Account, capsys: pytest.CaptureFixture[str]
@@ -154,7 +161,11 @@ def test_a_denied_read_is_reported_with_its_permission(
     ],
 )
 def test_a_diagnosis_without_the_log_says_so(
-    state: dict[str, str], code: int, conclusion: str, account: Account, capsys: pytest.CaptureFixture[str]
+    state: dict[str, str],
+    code: int,
+    conclusion: str,
+    account: Account,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """An unread log may contain the failure, so its absence is no result."""
     account["sagemaker.describe_endpoint"] = {**ENDPOINT, **state}
@@ -168,7 +179,10 @@ def test_a_diagnosis_without_the_log_says_so(
 @pytest.mark.parametrize(
     ("metric", "shown"),
     [
-        ({"PredefinedMetricSpecification": {"PredefinedMetricType": "Calls"}}, "Gpu: keeps Calls at 1500"),
+        (
+            {"PredefinedMetricSpecification": {"PredefinedMetricType": "Calls"}},
+            "Gpu: keeps Calls at 1500",
+        ),
         (
             {"CustomizedMetricSpecification": {"MetricName": "GPUUtilization"}},
             "Gpu: keeps GPUUtilization at 1500 (each GPU has 100)",
@@ -232,7 +246,9 @@ def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
 
     def describe(**request: str) -> Any:
         if request["EndpointName"] == "gone":
-            error: Any = {"Error": {"Code": "ValidationException", "Message": "Could not find endpoint"}}
+            error: Any = {
+                "Error": {"Code": "ValidationException", "Message": "Could not find endpoint"}
+            }
             raise ClientError(error, "DescribeEndpoint")
         return ENDPOINT
 
@@ -243,7 +259,9 @@ def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
         assert main([command, "--stack", "Digits"]) == 1
         out, err = capsys.readouterr()
         assert out.startswith("digits: InService")
-        assert err.startswith("not read: endpoint gone: does not exist in us-east-1; check the name")
+        assert err.startswith(
+            "not read: endpoint gone: does not exist in us-east-1; check the name"
+        )
 
 
 @pytest.mark.parametrize(("failed", "code"), [("digits", 1), ("other", 0)])
@@ -271,10 +289,14 @@ def test_a_failed_event_is_the_cause_of_its_endpoint_only(
 
 
 @pytest.mark.parametrize(
-    ("config", "has_cause"), [({}, True), ({"CreationTime": NIGHT}, True), ({"CreationTime": MORNING}, False)]
+    ("config", "has_cause"),
+    [({}, True), ({"CreationTime": NIGHT}, True), ({"CreationTime": MORNING}, False)],
 )
 def test_a_line_of_an_earlier_version_is_no_cause(
-    config: dict[str, datetime], has_cause: bool, account: Account, capsys: pytest.CaptureFixture[str]
+    config: dict[str, datetime],
+    has_cause: bool,
+    account: Account,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A line has its time. One from before the running configuration is of instances that ended."""
     event = {
@@ -290,14 +312,13 @@ def test_a_line_of_an_earlier_version_is_no_cause(
     assert main(["diagnose", "digits"]) == int(has_cause)
     out = capsys.readouterr().out
     assert (f"from log stream AllTraffic/i-1, {SHOWN}: ModuleNotFoundError" in out) == has_cause
-    way_back = (
-        f"this version was deployed at {SHOWN}; to go back, check out the version before it, and deploy"
-    )
+    way_back = f"this version was deployed at {SHOWN}; to go back, check out the version before it, and deploy"
     assert (f"{way_back} stack Digits\n" in out) == ("CreationTime" in config and has_cause)
 
 
 @pytest.mark.parametrize(
-    ("actions", "code"), [([], 1), (["arn:aws:sns:us-east-1:1:OnCall"], 1), ([f"arn:1:scalingPolicy:{1}"], 0)]
+    ("actions", "code"),
+    [([], 1), (["arn:aws:sns:us-east-1:1:OnCall"], 1), ([f"arn:1:scalingPolicy:{1}"], 0)],
 )
 def test_an_alarm_is_something_wrong(
     actions: list[str], code: int, account: Account, capsys: pytest.CaptureFixture[str]
@@ -310,7 +331,11 @@ def test_an_alarm_is_something_wrong(
         "StateReason": "Threshold Crossed",
         "StateUpdatedTimestamp": NIGHT,
         "Metrics": [
-            {"MetricStat": {"Metric": {"Dimensions": [{"Name": "EndpointName", "Value": "digits"}]}}}
+            {
+                "MetricStat": {
+                    "Metric": {"Dimensions": [{"Name": "EndpointName", "Value": "digits"}]}
+                }
+            }
         ],
     }
     account["cloudwatch.describe_alarms"] = {"MetricAlarms": [alarm]}
@@ -325,7 +350,10 @@ def test_long_lines_fit_a_terminal(
     account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long line continues below with more indentation, as between words; a pipe gets it in one line."""
-    account["sagemaker.describe_endpoint"] = {**ENDPOINT, "FailureReason": "all words of the reason " * 5}
+    account["sagemaker.describe_endpoint"] = {
+        **ENDPOINT,
+        "FailureReason": "all words of the reason " * 5,
+    }
     assert main(["diagnose", "digits"]) == 1
     (line,) = [each for each in capsys.readouterr().out.splitlines() if "reason: all" in each]
     monkeypatch.setenv("COLUMNS", "60")
@@ -337,7 +365,9 @@ def test_long_lines_fit_a_terminal(
         shown = out.splitlines()[number : number + 3]
         assert max(map(len, shown)) <= 60
         assert shown[1].startswith("    ")
-        assert " ".join(out.split()).count("all words of the reason") == line.count("all words of the reason")
+        assert " ".join(out.split()).count("all words of the reason") == line.count(
+            "all words of the reason"
+        )
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -351,7 +381,10 @@ def test_state_has_the_place_of_captured_requests(
     shown = "  captured requests: s3://bucket/data-capture/digits\n"
     assert (shown in capsys.readouterr().out) == is_on
     assert main(["capture", "read", "digits"]) == 2
-    assert "or the s3://bucket/prefix that `constructs-triton status` prints" in capsys.readouterr().err
+    assert (
+        "or the s3://bucket/prefix that `constructs-triton status` prints"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_log_has_times_with_their_zone_or_a_way_to_older_lines(
@@ -363,7 +396,12 @@ def test_a_log_has_times_with_their_zone_or_a_way_to_older_lines(
         "",
         "no lines in this time; go back further with --since, such as --since 1d\n",
     )
-    event = {"timestamp": int(NIGHT.timestamp() * 1000), "message": "a", "eventId": "1", "logStreamName": "s"}
+    event = {
+        "timestamp": int(NIGHT.timestamp() * 1000),
+        "message": "a",
+        "eventId": "1",
+        "logStreamName": "s",
+    }
     account["logs.filter_log_events"] = {"events": [event]}
     assert main(["logs", "digits"]) == 0
     assert capsys.readouterr() == (f"{SHOWN} s a\n", "")
@@ -395,7 +433,11 @@ CREATED: dict[str, Any] = {
             "CREATE_FAILED: The account-level service limit is 0 Instances\n",
         ),
         ([CREATED], 2, "got CREATE_IN_PROGRESS; run it again when the stack is created"),
-        ([{**CREATED, "ResourceStatus": "CREATE_COMPLETE"}, CREATED], 2, "CREATE_COMPLETE; check the name"),
+        (
+            [{**CREATED, "ResourceStatus": "CREATE_COMPLETE"}, CREATED],
+            2,
+            "CREATE_COMPLETE; check the name",
+        ),
     ],
 )
 def test_a_stack_without_an_endpoint_is_explained_by_its_events(
@@ -450,7 +492,12 @@ def test_watch_prints_each_change_until_the_update_ends(
     assert main(["status", "digits", "--watch"]) == code
     out = capsys.readouterr().out
     shown = [line for line in out.splitlines() if line.startswith("digits: ")]
-    assert shown == ["digits: Updating", "digits: Updating", "digits: RollingBack", f"digits: {last}"]
+    assert shown == [
+        "digits: Updating",
+        "digits: Updating",
+        "digits: RollingBack",
+        f"digits: {last}",
+    ]
     assert slept == [10.0] * 4
 
 
@@ -465,7 +512,12 @@ class FakeLog:
         for line in lines:
             identity = str(len(self.events))
             self.events.append(
-                {"eventId": identity, "timestamp": moment, "logStreamName": "AllTraffic/i-1", "message": line}
+                {
+                    "eventId": identity,
+                    "timestamp": moment,
+                    "logStreamName": "AllTraffic/i-1",
+                    "message": line,
+                }
             )
 
     def filter_log_events(self, **request: Any) -> dict[str, Any]:

@@ -33,10 +33,14 @@ def component(status: str, current: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_status_shows_copies_scaling_and_alarms(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_copies_scaling_and_alarms(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also those of components, and of no other endpoint."""
     account["sagemaker.describe_inference_component"] = component("Updating", 0)
-    account["application-autoscaling.describe_scalable_targets"] = {"ScalableTargets": [TARGET, OTHER]}
+    account["application-autoscaling.describe_scalable_targets"] = {
+        "ScalableTargets": [TARGET, OTHER]
+    }
     account["cloudwatch.describe_alarms"] = {"MetricAlarms": [ALARM]}
     assert main(["status", "digits"]) == 0
     out = capsys.readouterr().out
@@ -51,12 +55,16 @@ def test_status_fails_if_a_component_does_not_serve(
     account: Account, capsys: pytest.CaptureFixture[str], status: str, code: int
 ) -> None:
     """With SageMaker's reason."""
-    account["sagemaker.describe_inference_component"] = component(status, 0, FailureReason="because")
+    account["sagemaker.describe_inference_component"] = component(
+        status, 0, FailureReason="because"
+    )
     assert main(["status", "digits"]) == code
     assert "    reason: because\n" in capsys.readouterr().out
 
 
-def test_failed_component_is_diagnosed(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_component_is_diagnosed(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     """From SageMaker's reason and from the log of the component."""
     groups: list[str] = []
 
@@ -65,7 +73,9 @@ def test_failed_component_is_diagnosed(account: Account, capsys: pytest.CaptureF
         return {"logStreams": []}
 
     account["logs.describe_log_streams"] = describe_log_streams
-    account["sagemaker.describe_inference_component"] = component("Failed", 0, FailureReason=NO_ROOM)
+    account["sagemaker.describe_inference_component"] = component(
+        "Failed", 0, FailureReason=NO_ROOM
+    )
     assert main(["diagnose", "digits"]) == 1
     out = capsys.readouterr().out
     assert f"SageMaker's reason for inference component first: {NO_ROOM}" in out
@@ -74,12 +84,15 @@ def test_failed_component_is_diagnosed(account: Account, capsys: pytest.CaptureF
     assert groups == [GROUP]
 
 
-def test_sleeping_component_is_no_failure(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sleeping_component_is_no_failure(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The diagnosis says that it has no copies."""
     account["sagemaker.describe_inference_component"] = component("InService", 0)
     assert main(["diagnose", "digits"]) == 0
     assert (
-        "inference component first has zero copies; a call wakes it if it scales" in capsys.readouterr().out
+        "inference component first has zero copies; a call wakes it if it scales"
+        in capsys.readouterr().out
     )
 
 
@@ -99,7 +112,10 @@ def test_status_counts_the_models_of_a_large_endpoint() -> None:
     """Ten models are listed with their archives; of a thousand, the number, a few, and what lists all."""
     models = {f"tenant{number:03}": f"tenant{number:03}.tar.gz" for number in range(1000)}
     few = status._archive_lines(ServedArchives("s3://b/m/", True, dict(list(models.items())[:10])))
-    assert list(few)[1:3] == ["      tenant000  tenant000.tar.gz", "      tenant001  tenant001.tar.gz"]
+    assert list(few)[1:3] == [
+        "      tenant000  tenant000.tar.gz",
+        "      tenant001  tenant001.tar.gz",
+    ]
     assert list(status._archive_lines(ServedArchives("s3://b/m/", True, models)))[1:] == [
         '      1,000 models: "tenant000", "tenant001", "tenant002" and 997 more '
         "(all: `constructs-triton models list --bucket b --prefix m/`)"

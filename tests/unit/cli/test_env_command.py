@@ -49,12 +49,18 @@ def test_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["env", "build", "requirements.txt", "--find-links", "wheels", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["packages"] == {"helper": "1.5", "pure": "1.0"}
-    assert (answer["python"], answer["is_new"], Path(answer["archive"]).exists()) == ("3.12", True, True)
+    assert (answer["python"], answer["is_new"], Path(answer["archive"]).exists()) == (
+        "3.12",
+        True,
+        True,
+    )
     assert main(["env", "build", "absent.txt", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"].startswith("absent.txt: cannot be read")
 
 
-def test_extras_are_kept_in_the_lock_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_extras_are_kept_in_the_lock_file(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A second build without options has the same extras, and other ones replace them."""
     (project / "pyproject.toml").write_text(
         '[project]\nname = "app"\ndependencies = ["helper"]\n'
@@ -86,7 +92,9 @@ def test_a_large_environment_suggests_an_image(
     assert "see TritonImage.from_asset" in capsys.readouterr().err
 
 
-def test_show_prints_packages_with_licenses(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_packages_with_licenses(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The license is that of the metadata: an expression, a short text or a classifier."""
     licenses = {
         "expression": "License-Expression: MIT",
@@ -95,26 +103,40 @@ def test_show_prints_packages_with_licenses(project: Path, capsys: pytest.Captur
     }
     licenses["classifier"] = "Classifier: License :: OSI Approved :: Apache Software License"
     for name, line in licenses.items():
-        write_wheel(project / "wheels", name, files={f"{name}.libs/libgomp.so.1": ""}, metadata=line)
+        write_wheel(
+            project / "wheels", name, files={f"{name}.libs/libgomp.so.1": ""}, metadata=line
+        )
     (project / "requirements.txt").write_text("\n".join(licenses))
-    assert main(["env", "build", "requirements.txt", "-o", "env.tar.gz", "--find-links", "wheels"]) == 0
+    assert (
+        main(["env", "build", "requirements.txt", "-o", "env.tar.gz", "--find-links", "wheels"])
+        == 0
+    )
     lock = (project / "requirements.py3.12.lock").read_bytes()
     capsys.readouterr()
     assert main(["env", "show", "env.tar.gz", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     found = {each["name"]: each["license"] for each in answer["packages"]}
-    assert found == {"classifier": "Apache Software License", "expression": "MIT", "none": "", "text": "BSD"}
+    assert found == {
+        "classifier": "Apache Software License",
+        "expression": "MIT",
+        "none": "",
+        "text": "BSD",
+    }
     assert answer["bundled_libraries"]["text.libs"] == ["libgomp.so.1"]
     assert (answer["python"], answer["platform"]) == ("3.12", "x86_64-manylinux_2_39")
     assert answer["lock_sha256"] == hashlib.sha256(lock).hexdigest()
     assert main(["env", "show", "env.tar.gz"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == f"lock:  sha256 {answer['lock_sha256']}"
-    assert [each.split() for each in lines if each.startswith("none")] == [["none", "1.0", "not", "stated"]]
+    assert [each.split() for each in lines if each.startswith("none")] == [
+        ["none", "1.0", "not", "stated"]
+    ]
     assert "  text.libs: libgomp.so.1" in lines
 
 
-def test_show_refuses_what_is_no_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_refuses_what_is_no_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An archive without packages or a damaged one is wrong; a path that does not exist was not looked at."""
     (tmp_path / "empty.tar").write_bytes(packed("model/config.pbtxt"))
     (tmp_path / "text.tar").write_bytes(b"no archive")
@@ -123,7 +145,11 @@ def test_show_refuses_what_is_no_environment(tmp_path: Path, capsys: pytest.Capt
         member.size = (1 << 20) + 1
         archive.addfile(member, io.BytesIO(bytes(member.size)))
     for name, code, message in (
-        ("empty.tar", 1, "contains no Python packages; pass an archive of `constructs-triton env build`"),
+        (
+            "empty.tar",
+            1,
+            "contains no Python packages; pass an archive of `constructs-triton env build`",
+        ),
         ("text.tar", 1, "cannot be read"),
         (
             "large.tar",

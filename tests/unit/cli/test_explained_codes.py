@@ -30,7 +30,9 @@ def test_every_code_is_explained(code: str, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("code", ["text-enum", "rehearse-leftover", "ping-health-check"])
 def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     """``explain`` of the checker, of the rehearsal and of the constructs print the same."""
-    printed = [(program(["explain", code]), capsys.readouterr().out) for program in (main, check, rehearse)]
+    printed = [
+        (program(["explain", code]), capsys.readouterr().out) for program in (main, check, rehearse)
+    ]
     assert printed[0][0] == 0
     assert printed[0][1].startswith(f"{code}: ")
     assert len({*printed}) == 1
@@ -43,7 +45,9 @@ def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixt
         ("throttled", "There are more concurrent requests than the instances accept."),
     ],
 )
-def test_title_keeps_the_case_of_code(code: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_title_keeps_the_case_of_code(
+    code: str, title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A title begins in upper case, but not a function or a file, and is one line of the message."""
     assert main(["explain", code]) == 0
     assert capsys.readouterr().out.startswith(f"{code}: {title}\n")

@@ -91,7 +91,9 @@ def test_a_command_of_two_words_is_in_the_help_of_its_first_word(
     assert _printed_help(command.split(), capsys).startswith(f"usage: constructs-triton {command} ")
 
 
-def test_an_error_names_the_option_in_place_of_the_keyword(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_names_the_option_in_place_of_the_keyword(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Also the other options in its message; columns of a file keep their names."""
     bounds = ["--target", "9", "--min-capacity", "4", "--max-capacity", "2"]
     traffic = ["--pattern", "step", "--low", "9", "--high", "5", "--throughput", "9"]
@@ -105,9 +107,18 @@ def test_an_error_names_the_option_in_place_of_the_keyword(capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("raised", "words"),
     [
-        (OSError(30, "Read-only file system", "shop"), "error: shop: read-only file system; check the path"),
-        (OSError(28, "No space left on device"), "error: check: no space left on device; check the path"),
-        (IsADirectoryError(21, "Is a directory", 3), "error: check: is a directory; check the path"),
+        (
+            OSError(30, "Read-only file system", "shop"),
+            "error: shop: read-only file system; check the path",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            "error: check: no space left on device; check the path",
+        ),
+        (
+            IsADirectoryError(21, "Is a directory", 3),
+            "error: check: is a directory; check the path",
+        ),
     ],
 )
 def test_errors_of_files_have_no_traceback(
@@ -129,7 +140,10 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as ended:
         main(["pack", "models", "--output", "archives", "--mod", "m"])
     assert ended.value.code == 2
-    assert 'argument --mod: there is no such option; did you mean "--model"?' in capsys.readouterr().err
+    assert (
+        'argument --mod: there is no such option; did you mean "--model"?'
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +161,9 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
         (["cost", "--unlike-any"], "see `constructs-triton cost --help`"),
     ],
 )
-def test_misspelt_options_are_named(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_options_are_named(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The error is about the option, and not about what is missing because of it."""
     with pytest.raises(SystemExit) as ended:
         main(words)
@@ -185,7 +201,10 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
             ["chexk", "models"],
             "argument COMMAND: must be one of its choices, got 'chexk'; did you mean \"check\"?",
         ),
-        (["model", "neww"], "argument ACTION: must be one of its choices, got 'neww'; did you mean \"new\"?"),
+        (
+            ["model", "neww"],
+            "argument ACTION: must be one of its choices, got 'neww'; did you mean \"new\"?",
+        ),
         (["zzz"], 'choose from "project", "model", "check", "local"'),
     ],
 )
@@ -238,7 +257,9 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
-        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, env=unmeasured, check=False)
+        done = subprocess.run(
+            command, stdout=closed, stderr=subprocess.PIPE, env=unmeasured, check=False
+        )
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -81,9 +81,13 @@ def _missing(command: str) -> list[str]:
 
 def test_commands_of_diagnosis_exist() -> None:
     """Each command in a fix of the catalogue of failures exists, with its action and its options."""
-    found = [(each.id, command) for each in known_failures() for command in _COMMAND.findall(each.fix)]
+    found = [
+        (each.id, command) for each in known_failures() for command in _COMMAND.findall(each.fix)
+    ]
     assert len(found) >= 10
-    assert [(failure, command, _missing(command)) for failure, command in found if _missing(command)] == []
+    assert [
+        (failure, command, _missing(command)) for failure, command in found if _missing(command)
+    ] == []
 
 
 def _public_names() -> set[str]:

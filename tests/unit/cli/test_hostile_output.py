@@ -19,7 +19,9 @@ HOSTILE = "\x1b]0;T\x07\n::error::x\u202e"
 def _direct_output(path: Path) -> set[str]:
     """Return the calls of a module that write without constructs_triton_core.untrusted.terminal."""
     calls = (
-        ast.unparse(node) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
     )
     return {
         call

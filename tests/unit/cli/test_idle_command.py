@@ -49,12 +49,16 @@ class Account(boto3.Session):
         found = [each for each in self.components if each["EndpointName"] == name]
         return SimpleNamespace(status_code=200, headers={}), {"InferenceComponents": found}
 
-    def add_endpoint(self, name: str, *variants: str, tags: Mapping[str, str] = {}, **config: Any) -> None:
+    def add_endpoint(
+        self, name: str, *variants: str, tags: Mapping[str, str] = {}, **config: Any
+    ) -> None:
         """Create an endpoint with two instances of each variant."""
         sagemaker = self.client("sagemaker")
         role = "arn:aws:iam::123456789012:role/endpoint"
         image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1"
-        sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": image}, ExecutionRoleArn=role)
+        sagemaker.create_model(
+            ModelName=name, PrimaryContainer={"Image": image}, ExecutionRoleArn=role
+        )
         declared = [
             {
                 "VariantName": variant,
@@ -64,7 +68,9 @@ class Account(boto3.Session):
             }
             for variant in variants
         ]
-        sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=declared, **config)
+        sagemaker.create_endpoint_config(
+            EndpointConfigName=name, ProductionVariants=declared, **config
+        )
         pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
         sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name, Tags=pairs)
 
@@ -86,13 +92,17 @@ class Account(boto3.Session):
 
     def says_idle(self, *names: str) -> None:
         found = [
-            {"resourceArn": f"arn:aws:sagemaker:{REGION}:123456789012:endpoint/{name}"} for name in names
+            {"resourceArn": f"arn:aws:sagemaker:{REGION}:123456789012:endpoint/{name}"}
+            for name in names
         ]
         self.optimizer.add_response("get_idle_recommendations", {"idleRecommendations": found})
 
     def refuses_to_say(self) -> None:
         self.optimizer.add_client_error(
-            "get_idle_recommendations", "OptInRequiredException", "is not registered", http_status_code=403
+            "get_idle_recommendations",
+            "OptInRequiredException",
+            "is not registered",
+            http_status_code=403,
         )
 
     def has_price(self, price: str) -> None:
@@ -133,15 +143,23 @@ def test_idle_variants_have_cost_owner_and_command(
     shown = capsys.readouterr().out
     assert "eu-west-1: 2 of 3 variants with instances had no calls in 14 days" in shown
     row = next(line for line in shown.splitlines() if line.startswith("old"))
-    assert row.split() == f"old AllTraffic 0 2 x {TYPE} 72.00 2,190.00 stack Vision, team=search".split()
+    assert (
+        row.split()
+        == f"old AllTraffic 0 2 x {TYPE} 72.00 2,190.00 stack Vision, team=search".split()
+    )
     assert "together: 144.00 USD per day, 4,380.00 USD per month" in shown
     assert "stop: remove the endpoint from the app of stack Vision, and deploy it" in shown
     assert "stop: constructs-triton stop notebook --region eu-west-1" in shown
-    assert "AWS disagrees: used: AWS Compute Optimizer calls it idle; CloudWatch counted 7 calls" in shown
+    assert (
+        "AWS disagrees: used: AWS Compute Optimizer calls it idle; CloudWatch counted 7 calls"
+        in shown
+    )
     assert "AWS disagrees: notebook: AWS Compute Optimizer does not call it idle" in shown
 
 
-def test_each_variant_is_judged(account: Account, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_each_variant_is_judged(
+    account: Account, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """A variant without calls beside one with calls is idle, and --below decides how many calls are few."""
     account.add_endpoint("two", "A", "B")
     account.call("two", "A", 40)
@@ -172,7 +190,9 @@ def test_component_without_calls_is_idle_where_others_work(
     shown = capsys.readouterr().out
     assert "0 of 1 variants" in shown
     assert "inference component asleep of shared: 0 calls" in shown
-    assert "delete-inference-component --inference-component-name asleep --region eu-west-1" in shown
+    assert (
+        "delete-inference-component --inference-component-name asleep --region eu-west-1" in shown
+    )
 
 
 def test_a_waiting_request_is_work(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +205,9 @@ def test_a_waiting_request_is_work(account: Account, capsys: pytest.CaptureFixtu
     assert "0 of 1 variants with instances had no calls" in capsys.readouterr().out
 
 
-def test_young_endpoints_are_not_judged(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_young_endpoints_are_not_judged(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An endpoint that was created in the period had no time to be called."""
     account.add_endpoint("new", "AllTraffic")
     account.says_idle()
@@ -217,10 +239,15 @@ def test_unknown_price_is_unknown(account: Account, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert shown.count("unknown") == 2
     assert "together" not in shown
-    assert "not read: price of ml.g4dn.xlarge: the price list has none for this Region; use --prices" in shown
+    assert (
+        "not read: price of ml.g4dn.xlarge: the price list has none for this Region; use --prices"
+        in shown
+    )
 
 
-def test_calls_that_cannot_be_read_are_an_error(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_that_cannot_be_read_are_an_error(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without figures nothing is idle: the command ends with exit code 2 and names the permission."""
     account.add_endpoint("old", "AllTraffic")
     stubber = account.stub("cloudwatch")

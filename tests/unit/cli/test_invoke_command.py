@@ -47,7 +47,12 @@ def test_invoke_sends_files_and_values_and_prints_json(
     """A file is one BYTES element, .npy an array, values an array of their datatype; NaN prints by name."""
     (tmp_path / "dog.jpg").write_bytes(b"\xff\xd8dog")
     np.save(tmp_path / "ids.npy", np.array([[1, 2]], dtype="i8"))
-    inputs = [f"IMAGE=@{tmp_path}/dog.jpg", f"ids=@{tmp_path}/ids.npy", "x=1.0,2.5:FP32", "t=a,b:BYTES"]
+    inputs = [
+        f"IMAGE=@{tmp_path}/dog.jpg",
+        f"ids=@{tmp_path}/ids.npy",
+        "x=1.0,2.5:FP32",
+        "t=a,b:BYTES",
+    ]
     words = [word for text in inputs for word in ("--input", text)]
     assert main(["invoke", container, *words, "--json"]) == 0
     outputs = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["outputs"]}
@@ -70,7 +75,9 @@ def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str
 def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture[str]) -> None:
     """One line, exit code 2."""
     assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 2
-    assert capsys.readouterr().err.startswith("error: endpoint http://127.0.0.1:9: the request failed")
+    assert capsys.readouterr().err.startswith(
+        "error: endpoint http://127.0.0.1:9: the request failed"
+    )
 
 
 def test_batch_puts_an_axis_before_the_value() -> None:
@@ -157,7 +164,12 @@ class _Client:
         return cls(*arguments, **keywords)
 
     def infer(
-        self, arrays: dict[str, Any], outputs: Any, *, datatypes: dict[str, str], **invoke_options: str
+        self,
+        arrays: dict[str, Any],
+        outputs: Any,
+        *,
+        datatypes: dict[str, str],
+        **invoke_options: str,
     ) -> Any:
         self.calls.append(("called", sorted(arrays), outputs, datatypes, invoke_options))
         raise InvocationError("endpoint e: failed; see the log")
@@ -190,7 +202,9 @@ def test_each_option_reaches_the_client(
     calls: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
-    monkeypatch.setattr("constructs_triton_tools.cli.options.make_session", lambda region, _profile: region)
+    monkeypatch.setattr(
+        "constructs_triton_tools.cli.options.make_session", lambda region, _profile: region
+    )
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
     names = ("endpoint_url", "session", "target_model", "index", "inference_component")
     assert calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
@@ -215,7 +229,11 @@ WRONG_SIZE = BATCH_MESSAGE.replace("got [1]", "got [1,2]")
 @pytest.mark.parametrize(
     ("options", "message", "expected"),
     [
-        ([], BATCH_MESSAGE, "--input: this model has a batch axis, and the inputs do not; add --batch"),
+        (
+            [],
+            BATCH_MESSAGE,
+            "--input: this model has a batch axis, and the inputs do not; add --batch",
+        ),
         (["--batch"], BATCH_MESSAGE, BATCH_MESSAGE),
         ([], WRONG_SIZE, WRONG_SIZE),
         ([], "another error", "another error"),
@@ -259,8 +277,23 @@ CHAT = {"messages": [{"role": "user", "content": "grüß mich"}], "stream": True
 def test_text_of_a_chat_is_printed_as_it_arrives() -> None:
     """The reasoning is on standard output before the server has sent the answer."""
     with run_chat_server() as server:
-        words = ["invoke", "chat", "--endpoint-url", server.url, "--inference-component", "c", "--stream"]
-        command = [sys.executable, "-m", "constructs_triton.cli", *words, "--body", json.dumps(CHAT)]
+        words = [
+            "invoke",
+            "chat",
+            "--endpoint-url",
+            server.url,
+            "--inference-component",
+            "c",
+            "--stream",
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "constructs_triton.cli",
+            *words,
+            "--body",
+            json.dumps(CHAT),
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             first, began = process.stdout.read(3), time.monotonic()
@@ -292,7 +325,9 @@ def test_error_in_the_middle_of_a_chat(capsys: pytest.CaptureFixture[str]) -> No
     assert error == "error: event 4: the model failed, got out of memory; see the endpoint's log\n"
 
 
-def test_body_without_stream_is_sent_and_its_response_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_body_without_stream_is_sent_and_its_response_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Any JSON object and any response; what belongs to tensors is refused."""
     with run_chat_server() as server:
         sagemaker = ["chat", "--endpoint-url", server.url, "--inference-component", "c"]
@@ -304,7 +339,8 @@ def test_body_without_stream_is_sent_and_its_response_printed(capsys: pytest.Cap
         assert [path for path, *_ in server.received][1:] == ["/models/m.tar.gz/invoke"]
         assert main(["invoke", server.url, *body, "--batch"]) == 2
     assert (
-        "--batch: cannot be used with --body: the body is sent as it is; remove it" in capsys.readouterr().err
+        "--batch: cannot be used with --body: the body is sent as it is; remove it"
+        in capsys.readouterr().err
     )
 
 
@@ -329,16 +365,25 @@ def test_token_is_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -
     assert token not in error
     assert main([*words, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["base_url"], [*printed]) == (f"{url}/openai/v1", ["base_url", "api_key", "expires"])
+    assert (printed["base_url"], [*printed]) == (
+        f"{url}/openai/v1",
+        ["base_url", "api_key", "expires"],
+    )
 
 
 @pytest.mark.usefixtures("credentials")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["chat", "--valid-for", "13h"], "--valid-for: must be from 1s to 12h, got 46800s; write 12h"),
+        (
+            ["chat", "--valid-for", "13h"],
+            "--valid-for: must be from 1s to 12h, got 46800s; write 12h",
+        ),
         (["chat", "--valid-for", "0s"], "--valid-for: must be from 1s to 12h, got 0s"),
-        (["http://127.0.0.1:9"], "--print-token: a container needs no token; give the name of an endpoint"),
+        (
+            ["http://127.0.0.1:9"],
+            "--print-token: a container needs no token; give the name of an endpoint",
+        ),
     ],
 )
 def test_token_that_cannot_be_printed(

@@ -67,7 +67,10 @@ def printed(runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> C
         (["models"], {"source": Path("models")}),
         (["--aws-endpoint-url=http://x"], {"aws_endpoint_url": "http://x"}),
         (["--stack=S"], {"stack": "S"}),
-        (["--aws-endpoint-url=http://x", "--stack=S"], {"aws_endpoint_url": "http://x", "stack": "S"}),
+        (
+            ["--aws-endpoint-url=http://x", "--stack=S"],
+            {"aws_endpoint_url": "http://x", "stack": "S"},
+        ),
         (["--endpoint=E"], {"endpoint": "E"}),
         (["--model=M"], {"model": "M"}),
         (["--multi-model"], {"is_multi_model": True}),
@@ -104,10 +107,19 @@ def test_each_option_changes_one_setting(
         ("--memory-limit=0", "--memory-limit: must be at least 1 MiB, got 0; raise it to 1"),
         ("--memory-limit=-3", "--memory-limit: must be"),
         ("--startup-timeout=-1", "--startup-timeout: must be at least 0.001 seconds, got -1"),
-        ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
-        ("--stand-in=resnet", "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example"),
+        (
+            "--startup-timeout=soon",
+            "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'",
+        ),
+        (
+            "--stand-in=resnet",
+            "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example",
+        ),
         ("--stand-in==a.onnx", "--stand-in: must have the form NAME=PATH"),
-        ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
+        (
+            "--image=e=",
+            "--image: must have the form NAME=IMAGE, got 'e='; write for example digits=",
+        ),
         ("--invocation-timeout=0", "--invocation-timeout: must be at least"),
         ("--invocation-timeout=nan", "--invocation-timeout: must be a number, at least"),
         ("--invocation-timeout=inf", "--invocation-timeout: must be a number, at least"),
@@ -169,14 +181,18 @@ def _endpoints() -> list[RunningEndpoint]:
 def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
     variant = VariantSpec("A", container)
     server = _server(f"{name}/A", container)
-    multi_model = cast("MultiModelContainer", _Prefix(container)) if container.is_multi_model else None
+    multi_model = (
+        cast("MultiModelContainer", _Prefix(container)) if container.is_multi_model else None
+    )
     return RunningEndpoint(
         EndpointSpec(name, "Stack", (variant,)), [LocalVariant(variant, server, multi_model)]
     )
 
 
 def _server(label: str, container: ContainerSpec) -> TritonServer:
-    server = TritonServer(label, container, cast("Any", SimpleNamespace(invocation_timeout_seconds=60.0)))
+    server = TritonServer(
+        label, container, cast("Any", SimpleNamespace(invocation_timeout_seconds=60.0))
+    )
     server.process_id, server.directory = 7, Path("/tmp/server")
     return server
 
@@ -216,7 +232,9 @@ def test_text_shows_how_to_call_every_endpoint(printed: Callable[..., str]) -> N
     assert "the archives below s3://b/p/, downloaded on the first call" in deployed
     for block in (single, only, empty, deployed):
         assert "Body=body)" in block
-    assert 'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
+    assert (
+        'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
+    )
     assert text.endswith("ready (press Ctrl-C to stop)\n")
 
 
@@ -242,7 +260,9 @@ def test_asynchronous_endpoint_has_its_own_call(
     printed: Callable[..., str], options: list[str], expected: str
 ) -> None:
     """InvokeEndpoint would be refused; the request is a file of the folder that takes the place of S3."""
-    container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
+    container = ContainerSpec(
+        "m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"}
+    )
     endpoint = _endpoint("queue", container)
     endpoint.spec = replace(endpoint.spec, asynchronous=AsyncInferenceSpec("s3://results/out/"))
     text = printed([endpoint], *options)
@@ -254,13 +274,18 @@ def test_asynchronous_endpoint_has_its_own_call(
 
 def test_components_are_listed_and_called_by_name(printed: Callable[..., str]) -> None:
     """The text says which one starts at zero; the JSON has their variants, processes and logs."""
-    container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
+    container = ContainerSpec(
+        "m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"}
+    )
     specs = (ComponentSpec("one", container), ComponentSpec("two", container, starts_at_zero=True))
     running = [LocalComponent(each, _server(f"e/{each.name}", container), 1.0) for each in specs]
     endpoint = RunningEndpoint(EndpointSpec("e", "Stack", (), components=specs), running)
     text = printed([endpoint])
     assert "  inference component one: digits\n" in text
-    assert "  inference component two: digits; starts at zero copies, its first call wakes it\n" in text
+    assert (
+        "  inference component two: digits; starts at zero copies, its first call wakes it\n"
+        in text
+    )
     assert 'InferenceComponentName="one")' in text
     (described,) = json.loads(printed([endpoint], "--json"))["endpoints"]
     assert described["variants"] == {}

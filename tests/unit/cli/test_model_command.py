@@ -31,7 +31,9 @@ def test_one_command_writes_a_repository_that_passes(
     """The output has the tensors, the files and the next commands."""
     assert main(["model", "new", "resnet.onnx"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.split() == ["input", "X", "TYPE_FP32", "[batch,", "3,", "-1,", "-1]"] for line in lines)
+    assert any(
+        line.split() == ["input", "X", "TYPE_FP32", "[batch,", "3,", "-1,", "-1]"] for line in lines
+    )
     assert "wrote models/resnet/config.pbtxt" in lines
     assert "wrote models/resnet/1/model.onnx" in lines
     assert lines[-3:] == [
@@ -65,7 +67,9 @@ def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixt
         "Run it:    constructs-triton local up models --model net --endpoint net",
         "Call it:   constructs-triton invoke net --random --endpoint-url http://127.0.0.1:8080",
     ]
-    assert "# max_batch_size is 0, because" in (folder / "models" / "net" / "config.pbtxt").read_text()
+    assert (
+        "# max_batch_size is 0, because" in (folder / "models" / "net" / "config.pbtxt").read_text()
+    )
 
 
 def test_unknown_output_shapes(
@@ -116,7 +120,9 @@ def test_tensors_have_the_names_of_the_wire(folder: Path) -> None:
     assert [(each.name, each.dims) for each in config.output] == [("output__0", (2,))]
 
 
-def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tensors_that_only_the_backend_knows(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """There is no table and no request to try, and the note says what was not checked."""
     (folder / "net.plan").write_bytes(b"ftrt" + bytes(20) + bytes((10, 3, 0, 30)))
     assert main(["model", "new", "net.plan"]) == 0
@@ -129,15 +135,27 @@ def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([FILE, "--shape", "X=1"], "--shape: sets the dims of the warmup request; add --with-warmup"),
+        (
+            [FILE, "--shape", "X=1"],
+            "--shape: sets the dims of the warmup request; add --with-warmup",
+        ),
         ([FILE, "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
-        ([FILE, "--input", "X:FP32"], "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'"),
+        (
+            [FILE, "--input", "X:FP32"],
+            "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'",
+        ),
         ([FILE, "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
         ([FILE, "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
-        (["net.json"], "set --input input__0:FP32:28 and --parameter output_class=true for a classifier"),
+        (
+            ["net.json"],
+            "set --input input__0:FP32:28 and --parameter output_class=true for a classifier",
+        ),
         ([FILE, "--name", "a/b"], "the name of a folder"),
         (["nothing.onnx"], "nothing.onnx: does not exist; pass the path of a model file"),
-        (["resnet"], "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"),
+        (
+            ["resnet"],
+            "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n",
+        ),
     ],
 )
 def test_errors_name_the_option(
@@ -151,11 +169,15 @@ def test_errors_name_the_option(
     assert not (folder / "models").exists()
 
 
-def test_an_existing_folder_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_folder_is_not_overwritten(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A second run does not overwrite the first."""
     assert main(["model", "new", "resnet.onnx"]) == 0
     assert main(["model", "new", "resnet.onnx"]) == 2
-    assert capsys.readouterr().err.startswith("error: models/resnet: already exists; choose another name")
+    assert capsys.readouterr().err.startswith(
+        "error: models/resnet: already exists; choose another name"
+    )
 
 
 @pytest.mark.parametrize(

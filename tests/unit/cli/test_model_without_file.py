@@ -43,7 +43,14 @@ def _new_pair() -> None:
 
 def test_first_model_passes_the_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A name and tensors give a folder that passes without a warning, with commands to run it."""
-    tensors = ["--input", "text:BYTES:1", "--output", "class:FP16:2,-1", "--output", "class.s:BYTES:1"]
+    tensors = [
+        "--input",
+        "text:BYTES:1",
+        "--output",
+        "class:FP16:2,-1",
+        "--output",
+        "class.s:BYTES:1",
+    ]
     assert main([*PYTHON, "words", *tensors, "--max-batch-size", "8", "--with-warmup"]) == 0
     out = capsys.readouterr().out
     assert "wrote models/words/1/model.py" in out
@@ -73,7 +80,16 @@ def test_decoupled_model_is_written_with_its_command(
 
 def test_variables_of_unusual_names(folder: Path) -> None:
     """Tensors get different variables, which are names of Python and hide nothing that the code uses."""
-    words = ["--input", "np:INT8:1", "--input", "0:BOOL:1", "--input", "a b:BOOL:1", "--output", "a_b:BOOL:1"]
+    words = [
+        "--input",
+        "np:INT8:1",
+        "--input",
+        "0:BOOL:1",
+        "--input",
+        "a b:BOOL:1",
+        "--output",
+        "a_b:BOOL:1",
+    ]
     assert main([*PYTHON, "odd", *words]) == 0
     code = (folder / "models" / "odd" / "1" / "model.py").read_text()
     compile(code, "model.py", "exec")
@@ -92,7 +108,9 @@ def test_code_of_the_user_is_copied(folder: Path, words: tuple[str, ...]) -> Non
 
 def test_code_that_completes_its_configuration_needs_no_tensors(folder: Path) -> None:
     """A model with auto_complete_config declares its tensors itself."""
-    code = CODE + "\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n"
+    code = (
+        CODE + "\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n"
+    )
     (folder / "twice.py").write_text(code)
     assert main([*NEW, "twice.py"]) == 0
     assert not ModelConfig.read("models/twice").input
@@ -105,7 +123,10 @@ def test_ensemble_connects_equal_names(capsys: pytest.CaptureFixture[str]) -> No
     assert main([*ENSEMBLE, "both", "--step", "second", "--step", "first", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "both"
     config = ModelConfig.read("models/both")
-    assert ([each.name for each in config.input], [each.name for each in config.output]) == (["text"], ["Y"])
+    assert ([each.name for each in config.input], [each.name for each in config.output]) == (
+        ["text"],
+        ["Y"],
+    )
     assert config.max_batch_size == 4
     assert main(["check", "models"]) == 0
     assert "0 errors, 0 warnings" in capsys.readouterr().out
@@ -131,22 +152,52 @@ TENSORS = ("--input", "a:FP32:1", "--output", "b:FP32:1")
     ("words", "message"),
     [
         ((*NEW, "none.py"), "none.py: cannot be read (no such file or directory); pass the path"),
-        ((*NEW, "twice.py"), "the tensors of a Python model are not known; set --input and --output"),
+        (
+            (*NEW, "twice.py"),
+            "the tensors of a Python model are not known; set --input and --output",
+        ),
         ((*PYTHON, "a/b", *TENSORS), "name: must be usable as the name of a folder, got 'a/b'"),
-        ((*PYTHON, "a", *TENSORS, "--name", "b"), "--name: with --backend, the first argument is the name"),
-        ((*PYTHON, "a", *TENSORS, "--step", "b"), "only an ensemble has steps; add --backend ensemble"),
-        ((*NEW, "second.onnx", "--decoupled"), "only a Python model can be written as a stream; add"),
+        (
+            (*PYTHON, "a", *TENSORS, "--name", "b"),
+            "--name: with --backend, the first argument is the name",
+        ),
+        (
+            (*PYTHON, "a", *TENSORS, "--step", "b"),
+            "only an ensemble has steps; add --backend ensemble",
+        ),
+        (
+            (*NEW, "second.onnx", "--decoupled"),
+            "only a Python model can be written as a stream; add",
+        ),
         ((*ENSEMBLE, "e", "--step", "first", "--decoupled"), "--decoupled: only a Python model"),
-        ((*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"), 'tensor "a": NumPy has no BF16'),
-        ((*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"), "has no effect, because max_batch_size is 0"),
+        (
+            (*PYTHON, "a", "--input", "a:BF16:1", "--output", "b:FP32:1"),
+            'tensor "a": NumPy has no BF16',
+        ),
+        (
+            (*PYTHON, "a", *TENSORS, "--dynamic-batching", "5ms"),
+            "has no effect, because max_batch_size is 0",
+        ),
         ((*ENSEMBLE, "e"), "--step: an ensemble has at least one step"),
         ((*ENSEMBLE, "e", "--step", "firsts"), "got 'firsts'; did you mean \"first\"?"),
-        ((*ENSEMBLE, "e", "--step", "first:txt=a"), 'the model has no tensor "txt"; did you mean "text"?'),
-        ((*ENSEMBLE, "e", "--step", "first:text"), "must have the form NAME:TENSOR=TENSOR,..., got 'text'"),
+        (
+            (*ENSEMBLE, "e", "--step", "first:txt=a"),
+            'the model has no tensor "txt"; did you mean "text"?',
+        ),
+        (
+            (*ENSEMBLE, "e", "--step", "first:text"),
+            "must have the form NAME:TENSOR=TENSOR,..., got 'text'",
+        ),
         ((*ENSEMBLE, "e", "--step", "first", *TENSORS), "takes --step and --max-batch-size only"),
         ((*ENSEMBLE, "e", "--step", "first", "--step", "first"), "for example --step first:X=X_2"),
-        ((*ENSEMBLE, "e", "--step", "first", "--step", "alone"), '"alone" cannot batch, and the other'),
-        ((*ENSEMBLE, "e", "--step", "same:s=t"), '"s" is an input and an output of the model; use the class'),
+        (
+            (*ENSEMBLE, "e", "--step", "first", "--step", "alone"),
+            '"alone" cannot batch, and the other',
+        ),
+        (
+            (*ENSEMBLE, "e", "--step", "same:s=t"),
+            '"s" is an input and an output of the model; use the class',
+        ),
         ((*ENSEMBLE, "e", "--step", "bare"), "--step bare: its config.pbtxt has no inputs"),
         (
             (*ENSEMBLE, "e", "--step", "first", "--max-batch-size", "9"),

@@ -59,12 +59,16 @@ def test_archive_in_place_of_the_folder_is_an_error(
     """``-o model.tar.gz`` is an error that shows the folder, and creates no folder of that name."""
     out = repository.parent / "model.tar.gz"
     assert main(["pack", str(repository), "-o", str(out)]) == 2
-    assert f'--output: must be a folder, got "{out}"; pass -o {out.parent},' in capsys.readouterr().err
+    assert (
+        f'--output: must be a folder, got "{out}"; pass -o {out.parent},' in capsys.readouterr().err
+    )
     assert not out.exists()
     assert main(["pack", str(repository), "-o", str(out.parent)]) == 0
 
 
-def test_lines_name_digest_and_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_name_digest_and_archive(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without ``--json`` each archive is one line, which is not one that `sha256sum -c` reads."""
     assert main(["pack", str(repository), "-o", str(repository.parent), "--model", "other"]) == 0
     path = repository.parent / "other.tar.gz"
@@ -121,10 +125,19 @@ def test_pack_never_loads_grpc(repository: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "level", "use_cache"),
-    [([], 2, True), (["--level", "0"], 0, True), (["--level", "3"], 3, True), (["--no-cache"], 2, False)],
+    [
+        ([], 2, True),
+        (["--level", "0"], 0, True),
+        (["--level", "3"], 3, True),
+        (["--no-cache"], 2, False),
+    ],
 )
 def test_level_and_cache_reach_the_packing(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], level: int, use_cache: bool
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    level: int,
+    use_cache: bool,
 ) -> None:
     """The compression level, and whether the cache is used."""
     found: list[tuple[int, bool]] = []
@@ -134,13 +147,23 @@ def test_level_and_cache_reach_the_packing(
         return pack(*arguments, compression_level=compression_level, use_cache=use_cache, **more)
 
     monkeypatch.setattr(model_repository, "pack", noting)
-    words = ["pack", str(repository), "-o", str(repository.parent / "out"), "--model", "net", *options]
+    words = [
+        "pack",
+        str(repository),
+        "-o",
+        str(repository.parent / "out"),
+        "--model",
+        "net",
+        *options,
+    ]
     assert main(words) == 0
     assert found == [(level, use_cache)]
 
 
 @pytest.mark.parametrize("level", ["-1", "4", "fast"])
-def test_a_wrong_level_is_reported(repository: Path, capsys: pytest.CaptureFixture[str], level: str) -> None:
+def test_a_wrong_level_is_reported(
+    repository: Path, capsys: pytest.CaptureFixture[str], level: str
+) -> None:
     """Exit code 2 and the choices."""
     with pytest.raises(SystemExit) as ended:
         main(["pack", str(repository), "-o", "out", f"--level={level}"])
@@ -151,4 +174,6 @@ def test_a_wrong_level_is_reported(repository: Path, capsys: pytest.CaptureFixtu
 def test_an_empty_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is nothing to pack; the error says what to pass."""
     assert main(["pack", str(tmp_path), "-o", str(tmp_path / "out"), "--no-check"]) == 2
-    assert "contains no model; pass a folder with one subfolder per model" in capsys.readouterr().err
+    assert (
+        "contains no model; pass a folder with one subfolder per model" in capsys.readouterr().err
+    )

@@ -22,7 +22,9 @@ CHECK = "constructs-triton check models --output-format github"
 
 
 @pytest.fixture(params=[[], ["--example", "digits"]], ids=["template", "digits"])
-def shop(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def shop(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Path:
     """A new project. The next command is quoted as a shell needs it."""
     directory = tmp_path / "My shop_2"
     assert main(["project", "new", str(directory), *request.param]) == 0
@@ -32,13 +34,17 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureF
 
 def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
     """The project's name is that of the folder, as CloudFormation accepts it; no file is long."""
-    paths = [path for path in shop.rglob("*") if path.is_file() and path.suffix not in (".npz", ".png")]
+    paths = [
+        path for path in shop.rglob("*") if path.is_file() and path.suffix not in (".npz", ".png")
+    ]
     texts = {str(path.relative_to(shop)): path.read_text() for path in paths}
     assert 'stack_name="my-shop-2"' in texts["app.py"]
     assert "# my-shop-2\n" in texts["README.md"]
     assert json.loads(texts["package.json"])["name"] == "my-shop-2"
     assert not [name for name, text in texts.items() if "triton-project" in text]
-    lengths = {name: text.count("\n") for name, text in texts.items() if "__snapshots__" not in name}
+    lengths = {
+        name: text.count("\n") for name, text in texts.items() if "__snapshots__" not in name
+    }
     assert max(length for name, length in lengths.items() if not name.startswith("models/")) <= 50
     assert {
         ".gitattributes",
@@ -51,8 +57,13 @@ def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
 def test_example_has_its_models_and_no_others(tmp_path: Path) -> None:
     """The models are those of the documentation, file by file; the template's own model is left out."""
     assert main(["project", "new", str(tmp_path / "shop"), "--example", "digits"]) == 0
-    models, documented = tmp_path / "shop" / "models", PROJECT / "assets" / "model_repositories" / "digits"
-    files = {path.relative_to(models): path.read_bytes() for path in models.rglob("*") if path.is_file()}
+    models, documented = (
+        tmp_path / "shop" / "models",
+        PROJECT / "assets" / "model_repositories" / "digits",
+    )
+    files = {
+        path.relative_to(models): path.read_bytes() for path in models.rglob("*") if path.is_file()
+    }
     assert files == {
         path.relative_to(documented): path.read_bytes()
         for path in documented.rglob("*")
@@ -71,11 +82,15 @@ def test_unknown_example_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_versions_are_those_of_this_project(shop: Path) -> None:
     """The project has our version, and the CDK and its command line in the versions that we test."""
     settings: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
-    tested = re.search(r"^aws-cdk-lib==\S+$", (PROJECT / "constraints.txt").read_text(), re.MULTILINE)
+    tested = re.search(
+        r"^aws-cdk-lib==\S+$", (PROJECT / "constraints.txt").read_text(), re.MULTILINE
+    )
     assert tested is not None
     required = (shop / "requirements.txt").read_text().splitlines()
     assert tested[0] in required
-    assert f"constructs-triton[local,rehearse,testing]=={settings['project']['version']}" in required
+    assert (
+        f"constructs-triton[local,rehearse,testing]=={settings['project']['version']}" in required
+    )
     pinned = [json.loads((folder / "package.json").read_text()) for folder in (shop, PROJECT)]
     assert pinned[0]["devDependencies"]["aws-cdk"] == pinned[1]["devDependencies"]["aws-cdk"]
 
@@ -111,7 +126,9 @@ def test_workflows_check_out_files_of_git_lfs(name: str, shop: Path) -> None:
     """Without ``lfs: true`` the checks would find pointers in place of models."""
     workflow = yaml.safe_load((shop / ".github" / "workflows" / f"{name}.yml").read_text())
     (job,) = workflow["jobs"].values()
-    checkouts = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout")]
+    checkouts = [
+        step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout")
+    ]
     assert [each["lfs"] for each in checkouts] == [True] * (1 if name == "test" else 2)
 
 
@@ -123,7 +140,9 @@ def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
     assert "permissions" not in job
     commands = "\n".join(step.get("run", "") for step in job["steps"])
     readme = (shop / "README.md").read_text()
-    documented = re.findall(r"^    (?:\(cd base && )?(.*\bbase\.out\b.*?)\)?$", readme, re.MULTILINE)
+    documented = re.findall(
+        r"^    (?:\(cd base && )?(.*\bbase\.out\b.*?)\)?$", readme, re.MULTILINE
+    )
     assert len(documented) == 2
     synth, rehearsal = documented
     assert synth in commands
@@ -173,5 +192,8 @@ def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_name_must_be_that_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder whose name cannot be the name of a stack is refused, and nothing is written."""
     assert main(["project", "new", str(tmp_path / "2nd")]) == 2
-    assert 'must begin with a letter and have at most 128 characters, got "2nd"' in capsys.readouterr().err
+    assert (
+        'must begin with a letter and have at most 128 characters, got "2nd"'
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "2nd").exists()

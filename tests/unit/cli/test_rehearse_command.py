@@ -34,7 +34,10 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 @pytest.mark.e2e
 def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A changed name replaces the topic; the table has its construct path and the JSON its logical ID."""
-    old, new = _template(tmp_path / "old.json", "alerts"), _template(tmp_path / "new.json", "alarms")
+    old, new = (
+        _template(tmp_path / "old.json", "alerts"),
+        _template(tmp_path / "new.json", "alarms"),
+    )
     code, out, _ = _run(capsys, old, new, "--orders", "1")
     assert code == 0
     assert ["1", "replace", "Topic", "Alerts/Topic"] in [line.split() for line in out.splitlines()]
@@ -52,9 +55,14 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.e2e
-def test_events_before_the_update_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_before_the_update_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An event that happened is printed first; an unknown kind is an error with all kinds, as in the help."""
-    old, new = _template(tmp_path / "old.json", "alerts"), _template(tmp_path / "new.json", "alarms")
+    old, new = (
+        _template(tmp_path / "old.json", "alerts"),
+        _template(tmp_path / "new.json", "alarms"),
+    )
     options = [
         "--orders",
         "1",
@@ -81,7 +89,10 @@ def test_events_before_the_update_are_named(tmp_path: Path, capsys: pytest.Captu
         (["missing", "none"], "missing: does not exist"),
         (["none", "none"], "OLD and NEW are both none"),
         (["none"], "OLD NEW: must be two paths, got 1; write both, or `none`"),
-        (["TEMPLATE", "none", "--stack", "Other"], "stack 'Other' is in neither version; pass one of old"),
+        (
+            ["TEMPLATE", "none", "--stack", "Other"],
+            "stack 'Other' is in neither version; pass one of old",
+        ),
     ],
 )
 def test_input_that_cannot_be_read_is_exit_code_2(
@@ -97,7 +108,9 @@ def test_input_that_cannot_be_read_is_exit_code_2(
 
 
 @pytest.mark.e2e
-def test_acknowledged_error_is_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_acknowledged_error_is_exit_code_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An error that the user acknowledges is in the JSON, and an unknown code is exit code 2."""
     old, new = _template(tmp_path / "a.json", "alerts"), tmp_path / "b.json"
     body = json.loads(Path(old).read_text())
@@ -120,7 +133,9 @@ def test_files_of_the_current_folder_are_not_executed(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text("open('ran', 'w').write('')")
     _template(tmp_path / "new.json", "alerts")
     command = Path(sys.executable).with_name("constructs-triton")
-    subprocess.run([command, "rehearse", "none", "new.json"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        [command, "rehearse", "none", "new.json"], cwd=tmp_path, check=True, capture_output=True
+    )
     assert not (tmp_path / "ran").exists()
 
 
@@ -134,7 +149,10 @@ def test_no_process_outlives_the_command(tmp_path: Path, number: signal.Signals)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
         workers = _wait_for(lambda: _children(command.pid), lambda found: len(found) >= 2)
         command.send_signal(number)
-    assert _wait_for(lambda: [each for each in workers if _is_running(each)], lambda left: not left) == []
+    assert (
+        _wait_for(lambda: [each for each in workers if _is_running(each)], lambda left: not left)
+        == []
+    )
 
 
 def _children(pid: int) -> list[int]:

@@ -26,12 +26,16 @@ TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": 
 
 
 @pytest.mark.e2e
-def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_served_account_is_used_by_its_variables_until_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The printed variables are enough to deploy. Ctrl-C ends the server with exit code 130.
 
     A call of an endpoint is refused with the command that runs its models.
     """
-    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         variables = json.loads(process.stdout.readline())
         for name in [each for each in os.environ if each.startswith("AWS_")]:
@@ -40,20 +44,27 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(monkeypatch: pytes
             monkeypatch.setenv(name, value)
         cloudformation = boto3.session.Session().client("cloudformation")
         cloudformation.create_change_set(
-            StackName="Shop", ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=json.dumps(TEMPLATE)
+            StackName="Shop",
+            ChangeSetName="first",
+            ChangeSetType="CREATE",
+            TemplateBody=json.dumps(TEMPLATE),
         )
         cloudformation.execute_change_set(StackName="Shop", ChangeSetName="first")
         waiter = cloudformation.get_waiter("stack_create_complete")
         waiter.wait(StackName="Shop", WaiterConfig={"Delay": 1})
         assert len(boto3.session.Session().client("sns").list_topics()["Topics"]) == 1
-        expected = f"run `constructs-triton local up --aws-endpoint-url {variables['AWS_ENDPOINT_URL']}`"
+        expected = (
+            f"run `constructs-triton local up --aws-endpoint-url {variables['AWS_ENDPOINT_URL']}`"
+        )
         with pytest.raises(InvocationError, match=expected):
             TritonClient.for_endpoint("digits").infer({"pixels": np.full((1, 64), 0.1, "float32")})
         process.send_signal(signal.SIGINT)
         _, notes = process.communicate()
     assert (process.returncode, notes) == (130, "not simulated: AWS::SQS::Queue Shop/Jobs\n")
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(urlsplit(variables["AWS_ENDPOINT_URL"]).port or 0)))
+        socket.create_connection(
+            ("127.0.0.1", int(urlsplit(variables["AWS_ENDPOINT_URL"]).port or 0))
+        )
 
 
 @pytest.mark.e2e
@@ -70,13 +81,18 @@ def test_served_account_is_in_the_region_of_the_option() -> None:
             refused = str(error)
         process.terminate()
     assert variables["AWS_REGION"] == "eu-west-1"
-    assert "only in eu-west-1; run `rehearse --serve --region us-west-2` for those of us-west-2" in refused
+    assert (
+        "only in eu-west-1; run `rehearse --serve --region us-west-2` for those of us-west-2"
+        in refused
+    )
 
 
 @pytest.mark.e2e
 def test_a_program_ends_the_served_account_without_an_error() -> None:
     """SIGTERM, with which a script or a service manager ends a server, gives exit code 0."""
-    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
@@ -89,7 +105,9 @@ def test_shell_lines_set_the_variables_in_a_shell() -> None:
     wanted = {"AWS_ENDPOINT_URL": "http://127.0.0.1:5000", "AWS_CONFIG_FILE": "/dev/null"}
     script = "\n".join([*_shell_lines(wanted), "env"])
     environment = {"PATH": os.environ["PATH"], "AWS_PROFILE": "work"}
-    run = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=environment, check=True)
+    run = subprocess.run(
+        ["bash", "-ec", script], capture_output=True, text=True, env=environment, check=True
+    )
     found = dict(line.split("=", 1) for line in run.stdout.splitlines() if line.startswith("AWS_"))
     assert found == wanted
 

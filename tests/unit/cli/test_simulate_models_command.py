@@ -21,7 +21,16 @@ def models(tmp_path: Path) -> str:
 
 def fit(models: str, *options: str) -> int:
     return main(
-        ["simulate", "models", models, "--instance-type", TYPE, "--requests-per-second", "20", *options]
+        [
+            "simulate",
+            "models",
+            models,
+            "--instance-type",
+            TYPE,
+            "--requests-per-second",
+            "20",
+            *options,
+        ]
     )
 
 
@@ -46,7 +55,9 @@ def test_too_few_instances_are_exit_code_1(models: str, capsys: pytest.CaptureFi
     assert "use a larger type or --max-instances" in printed.err
 
 
-def test_popular_models_are_found_more_often(models: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_popular_models_are_found_more_often(
+    models: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With Zipf's law, the memory holds a larger part of the requests."""
 
     def hit_rate(*options: str) -> float:

@@ -65,13 +65,19 @@ def test_backend_that_the_server_does_not_have_is_not_measured_silently(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--parameter", "threads"), "--parameter: must have the form NAME=VALUE,VALUE, got 'threads'"),
+        (
+            ("--parameter", "threads"),
+            "--parameter: must have the form NAME=VALUE,VALUE, got 'threads'",
+        ),
         (("--model", "n"), "has no such model, got 'n'"),
         (
             ("--budget-minutes", "20000"),
             "--budget-minutes: must be at most 10080, got 20000; lower it to 10080",
         ),
-        (("--budget-minutes", "0.5"), "must be at least 2.4 with steps of 4 seconds, because the present"),
+        (
+            ("--budget-minutes", "0.5"),
+            "must be at least 2.4 with steps of 4 seconds, because the present",
+        ),
         (("--step-seconds", "0.5"), "--step-seconds: must be from 1 to 600"),
         (("--percentile", "20"), "--percentile: must be from 50 to 99"),
     ],
@@ -85,7 +91,9 @@ def test_wrong_arguments_are_errors(
 
 
 @pytest.mark.parametrize("words", [["--latency-ms", "100"], ["models"]])
-def test_repository_and_limit_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_repository_and_limit_are_required(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without the repository or the limit, the error names what is missing."""
     with pytest.raises(SystemExit, match="2"):
         main(["tune", *words])
@@ -93,7 +101,9 @@ def test_repository_and_limit_are_required(words: list[str], capsys: pytest.Capt
     assert f"the following arguments are required: {missing}" in capsys.readouterr().err
 
 
-def test_model_that_generates_is_refused_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_that_generates_is_refused_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With --json, a model that tune cannot search is a JSON error that names AIPerf."""
     models = write_model(tmp_path / "models", 'backend: "vllm"')
     assert run(models, "--yes", "--json") == 2
@@ -110,7 +120,9 @@ def test_repository_with_several_models_needs_a_name(
     assert "has 2 top-level models (m, n); name one of them" in capsys.readouterr().err
 
 
-def test_journal_of_another_model_is_refused(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_journal_of_another_model_is_refused(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Results in the folder that belong to another model are an error that says what differs."""
     folder = models.parent / "tuned"
     folder.mkdir()

@@ -27,7 +27,11 @@ def _resource(kind: str, **properties: Any) -> dict[str, Any]:
 
 def _variant(name: str, weight: float) -> dict[str, Any]:
     model = {"Fn::GetAtt": ["Model", "ModelName"]}
-    given = {"InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 2, "InitialVariantWeight": weight}
+    given = {
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": 2,
+        "InitialVariantWeight": weight,
+    }
     return {"VariantName": name, "ModelName": model, **given}
 
 
@@ -109,7 +113,12 @@ def test_graph_has_callers_variants_models_storage_and_scaling() -> None:
     [
         ("CPUUtilization", ["ml.c5.large"], 120, "CPUUtilization at 120 (60% of 2 vCPUs)"),
         ("GPUUtilization", ["ml.g5.xlarge"], 70, "GPUUtilization at 70 (70% of 1 GPU)"),
-        ("GPUUtilization", ["ml.g5.xlarge", "ml.g5.12xlarge"], 70, "GPUUtilization at 70 (each GPU has 100)"),
+        (
+            "GPUUtilization",
+            ["ml.g5.xlarge", "ml.g5.12xlarge"],
+            70,
+            "GPUUtilization at 70 (each GPU has 100)",
+        ),
         ("CPUUtilization", ["ml.unknown.large"], 120, "CPUUtilization at 120 (each vCPU has 100)"),
         ("OverheadLatency", ["ml.c5.large"], 120, "OverheadLatency at 120"),
     ],
@@ -138,7 +147,11 @@ def test_utilization_is_drawn_with_the_instance_type_of_its_variant() -> None:
 def test_components_are_drawn_on_their_variant() -> None:
     """A component is between its variant and its model; an adapter reads its files and has no container."""
     resources = dict(TEMPLATE["Resources"])
-    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
+    variant = {
+        "VariantName": "AllTraffic",
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": 1,
+    }
     resources["Config"] = _resource(f"{TYPE}EndpointConfig", ProductionVariants=[variant])
     resources["Component"] = _resource(
         f"{TYPE}InferenceComponent",
@@ -181,8 +194,20 @@ def test_picture_has_every_node_and_no_foreign_markup(tmp_path: Path, capsys: An
     assert main(["graph", str(path), "-o", str(picture)]) == 0
     assert capsys.readouterr() == ("", f"wrote {picture}\n")
     content = picture.read_text()
-    texts = [each.text for each in ElementTree.fromstring(content).iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Shop", "endpoint vision", "Caller", "Old", "New", "<b>resnet</b>", "75%", "may call"} <= {*texts}
+    texts = [
+        each.text
+        for each in ElementTree.fromstring(content).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert {
+        "Shop",
+        "endpoint vision",
+        "Caller",
+        "Old",
+        "New",
+        "<b>resnet</b>",
+        "75%",
+        "may call",
+    } <= {*texts}
     assert texts.count("<b>resnet</b>") == 1  # both variants serve it
     assert "prefers-color-scheme: dark" in content
     assert main(["graph", str(path), "-o", str(tmp_path / "app.png")]) == 2

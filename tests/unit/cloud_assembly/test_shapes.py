@@ -17,9 +17,28 @@ from constructs_triton_core.cloud_assembly.template import Template, check_shape
 from constructs_triton_core.errors import TemplateError
 
 MODEL, TARGET = "AWS::SageMaker::Model", "AWS::ApplicationAutoScaling::ScalableTarget"
-SIMULATE = ("simulate", "--pattern", "step", "--low", "1", "--high", "9", "--throughput", "5", "--template")
+SIMULATE = (
+    "simulate",
+    "--pattern",
+    "step",
+    "--low",
+    "1",
+    "--high",
+    "9",
+    "--throughput",
+    "5",
+    "--template",
+)
 RECOMMEND = (
-    *("plan", "recommender", "request", "--job-name", "j", "--role-arn", "arn:aws:iam::123456789012:role/r"),
+    *(
+        "plan",
+        "recommender",
+        "request",
+        "--job-name",
+        "j",
+        "--role-arn",
+        "arn:aws:iam::123456789012:role/r",
+    ),
     *("--model-name", "m", "--instance-type", "ml.m5.large", "-o", "request.json", "--template"),
 )
 
@@ -38,7 +57,10 @@ def write(folder: Path, **resources: Any) -> Path:
         ({"Resources": []}, "Resources: must be an object, got []"),
         ({"Resources": {"A": "x"}}, "Resources.A: must be an object, got 'x'"),
         ({"Resources": {"A": {"Type": 1}}}, "Resources.A.Type: must be a string, got 1"),
-        ({"Resources": {"A": {"Type": "T", "Properties": 5}}}, "A.Properties: must be an object, got 5"),
+        (
+            {"Resources": {"A": {"Type": "T", "Properties": 5}}},
+            "A.Properties: must be an object, got 5",
+        ),
         ({"Resources": {"A": {"Type": "T", "DependsOn": 5}}}, "A.DependsOn: must be a list, got 5"),
         ({"Parameters": {"P": "x"}}, "Parameters.P: must be an object, got 'x'"),
         ({"Conditions": 1}, "Conditions: must be an object, got 1"),
@@ -65,7 +87,9 @@ def test_each_command_names_the_place(
 
 def test_properties_of_another_form_are_named() -> None:
     """A function without a value may be in the place of a string or a number, but not of a list."""
-    body = {"Resources": {"A": {"Type": TARGET, "Properties": {"MinCapacity": "x", "MaxCapacity": 1}}}}
+    body = {
+        "Resources": {"A": {"Type": TARGET, "Properties": {"MinCapacity": "x", "MaxCapacity": 1}}}
+    }
     with pytest.raises(TemplateError, match=r"Shop/A: MinCapacity: must be a number, got 'x'"):
         SynthesizedStack("Shop", Template(body)).properties("A")
     with pytest.raises(
@@ -96,12 +120,21 @@ def test_conditions_of_another_form_are_errors(condition: Any, reason: str) -> N
 
 def test_stacks_and_stages_in_a_circle_are_errors(tmp_path: Path) -> None:
     """A nested stack, a stage and a dependency may name themselves."""
-    nested = {"Type": "AWS::CloudFormation::Stack", "Metadata": {"aws:asset:path": "Shop.template.json"}}
+    nested = {
+        "Type": "AWS::CloudFormation::Stack",
+        "Metadata": {"aws:asset:path": "Shop.template.json"},
+    }
     write(tmp_path, Resources={"A": nested})
     with pytest.raises(TemplateError, match="contains itself"):
         list(Assembly(tmp_path).all_stacks())
-    stage = {"type": "cdk:cloud-assembly", "properties": {"directoryName": "."}, "dependencies": ["S", "no"]}
-    (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {"S": stage}}), encoding="utf-8")
+    stage = {
+        "type": "cdk:cloud-assembly",
+        "properties": {"directoryName": "."},
+        "dependencies": ["S", "no"],
+    }
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"artifacts": {"S": stage}}), encoding="utf-8"
+    )
     with pytest.raises(TemplateError, match="contains itself"):
         list(Assembly(tmp_path).all_stacks())
 

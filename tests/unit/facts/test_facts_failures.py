@@ -11,7 +11,12 @@ import pytest
 
 from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
 from constructs_triton.cli import COMMANDS
-from constructs_triton_core.facts.failures import Failure, harmless_lines, known_failures, unknown_values
+from constructs_triton_core.facts.failures import (
+    Failure,
+    harmless_lines,
+    known_failures,
+    unknown_values,
+)
 from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.schema import new_model_config
 
@@ -36,7 +41,9 @@ def test_every_entry_is_complete_and_has_its_own_id() -> None:
     """Each entry says where, why, what to do, and how that is known."""
     assert len({failure.id for failure in FAILURES}) == len(FAILURES)
     incomplete = [
-        f.id for f in FAILURES if not (f.where and f.causes and all(f.causes) and f.fix and f.source)
+        f.id
+        for f in FAILURES
+        if not (f.where and f.causes and all(f.causes) and f.fix and f.source)
     ]
     assert incomplete == []
 
@@ -58,7 +65,9 @@ def test_every_harmless_line_explains_itself() -> None:
     assert all(len(part) > 20 for part in harmless_lines())
 
 
-@pytest.mark.parametrize("keyword", sorted({keyword for failure in FAILURES for keyword in failure.keywords}))
+@pytest.mark.parametrize(
+    "keyword", sorted({keyword for failure in FAILURES for keyword in failure.keywords})
+)
 def test_every_keyword_names_something_that_exists(keyword: str) -> None:
     """A keyword is a check, a command, a field of ``config.pbtxt``, a property or a public name."""
     assert _exists(keyword)
@@ -86,5 +95,7 @@ def _properties() -> set[str]:
 
 
 def _attributes(owner: type) -> set[str]:
-    fields = {field.name for field in dataclasses.fields(owner)} if owner is TritonEnvironment else set()
+    fields = (
+        {field.name for field in dataclasses.fields(owner)} if owner is TritonEnvironment else set()
+    )
     return fields | set(dir(owner))

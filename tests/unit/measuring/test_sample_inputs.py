@@ -43,7 +43,9 @@ def test_every_datatype_can_be_sent(row: Any, is_random: bool, tmp_path: Path) -
 
 def test_shapes_and_optional_inputs(tmp_path: Path) -> None:
     """A shape replaces variable sizes; there is no batch axis without batching, and no optional input."""
-    write_model(tmp_path, "net", declare("x") + declare("o", more="optional: true"), max_batch_size=0)
+    write_model(
+        tmp_path, "net", declare("x") + declare("o", more="optional: true"), max_batch_size=0
+    )
     inputs = sample_inputs(tmp_path, None, [], {"x": (3, 4)}, is_random=True)
     assert {name: array.shape for name, (array, _) in inputs.items()} == {"x": (3, 4)}
 
@@ -70,7 +72,9 @@ def test_folder_of_repositories(tmp_path: Path) -> None:
     """The message names the repositories that a folder contains in place of models."""
     write_model(tmp_path / "tenants", "a", declare("x"))
     write_model(tmp_path / "single", "b", declare("x"))
-    with pytest.raises(InvalidValueError, match=r'no model; set it .*, such as ".*single" and ".*tenants"'):
+    with pytest.raises(
+        InvalidValueError, match=r'no model; set it .*, such as ".*single" and ".*tenants"'
+    ):
         sample_inputs(tmp_path, None, [], {}, is_random=False)
     with pytest.raises(
         InvalidValueError, match=r"tenants.a contains no model; set it to a folder of models$"

@@ -28,9 +28,15 @@ def _git(folder: Path, *arguments: str) -> None:
         **os.environ,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        **{f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{
+            f"GIT_{who}_{what}": "a@b"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
     }
-    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True
+    )
 
 
 def _checkout(origin: Path, *options: str) -> Path:
@@ -44,7 +50,9 @@ def _digest(checkout: Path) -> str:
 
 
 def _warnings(checkout: Path) -> list[str]:
-    return [each.code for each in ModelRepository.from_directory(checkout / "models").check().warnings]
+    return [
+        each.code for each in ModelRepository.from_directory(checkout / "models").check().warnings
+    ]
 
 
 @pytest.fixture(params=[True, False], ids=["attributes", "no attributes"])
@@ -106,7 +114,9 @@ def test_disks_and_desktops_change_nothing(change: Callable[[Path], None], origi
 def test_line_ends_of_windows(setting: str, origin: Path) -> None:
     """Git for Windows converts line ends, also in models; with the attributes it does not."""
     checkout = _checkout(origin, "-c", setting)
-    is_same = _has_attributes(origin) or setting == "core.eol=crlf"  # which acts only on declared text
+    is_same = (
+        _has_attributes(origin) or setting == "core.eol=crlf"
+    )  # which acts only on declared text
     assert (_digest(checkout) == _digest(_checkout(origin))) is is_same
     assert _warnings(checkout) == ([] if is_same else ["file-line-endings"])
     model = (checkout / MODELS / "1" / "weights.onnx").read_bytes()
@@ -118,7 +128,9 @@ def test_text_that_was_written_on_windows_is_stored_with_lf(origin: Path) -> Non
     path = origin / MODELS / "1" / "model.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     _git(origin, "commit", "--quiet", "--all", "--allow-empty", "-m", "edited")
-    assert _warnings(_checkout(origin)) == ([] if _has_attributes(origin) else ["file-line-endings"])
+    assert _warnings(_checkout(origin)) == (
+        [] if _has_attributes(origin) else ["file-line-endings"]
+    )
 
 
 def test_names_in_nfd(origin: Path) -> None:
@@ -141,7 +153,9 @@ def test_names_that_differ_in_case(origin: Path) -> None:
     assert _warnings(complete) == ["file-names-collide"]
 
 
-@pytest.mark.parametrize("is_committed", [False, True], ids=["LF in the commit", "CR LF in the commit"])
+@pytest.mark.parametrize(
+    "is_committed", [False, True], ids=["LF in the commit", "CR LF in the commit"]
+)
 def test_hint_about_line_ends_leads_to_the_same_digest(is_committed: bool, origin: Path) -> None:
     """The steps of the page on digests end with the digest of a Linux checkout, and damage no model."""
     wanted, path = _digest(_checkout(origin)), origin / MODELS / "1" / "model.py"

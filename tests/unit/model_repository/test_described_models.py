@@ -69,19 +69,40 @@ def test_the_file_is_not_packed(models: Path, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("call = {}", r"models.toml:1: call: unknown key; did you mean \"calls\"\?"),
-        ("\n# calls\n[calls]\npipelin = []", r':4: calls: .* got "pipelin"; did you mean "pipeline"\?'),
-        ('[calls]\npipeline = "scale"', r':2: calls.pipeline: must be a list of names of .*, got "scale"'),
+        (
+            "\n# calls\n[calls]\npipelin = []",
+            r':4: calls: .* got "pipelin"; did you mean "pipeline"\?',
+        ),
+        (
+            '[calls]\npipeline = "scale"',
+            r':2: calls.pipeline: must be a list of names of .*, got "scale"',
+        ),
         ("[calls]\npipeline = []\nalso_served = []", ":3: calls: .*move this key above the first"),
         ('also_served = ["scal"]', r':1: also_served: .* did you mean "scale"\?'),
-        ("python_environments = 1", ":1: python_environments: must be a table, got 1; write MODEL ="),
+        (
+            "python_environments = 1",
+            ":1: python_environments: must be a table, got 1; write MODEL =",
+        ),
         ("[python_environments.scale]\nrequirement = 'r'", r':2: .*did you mean "requirements"\?'),
-        ("[python_environments.scale]", ":1: .*requirements: must be the path of a file, got nothing"),
-        ("[python_environments.scale]\nimage_version = 26.05", r':2: .* write image_version = "26.05"'),
+        (
+            "[python_environments.scale]",
+            ":1: .*requirements: must be the path of a file, got nothing",
+        ),
+        (
+            "[python_environments.scale]\nimage_version = 26.05",
+            r':2: .* write image_version = "26.05"',
+        ),
         ("[python_environments.scale]\nimage_version = '26.5'", r':2: .*write it as "26.05"'),
-        ("[python_environments]\n'*' = {requirements='r'}\nscale = {requirements='r'}", ":2: .*remove it"),
+        (
+            "[python_environments]\n'*' = {requirements='r'}\nscale = {requirements='r'}",
+            ":2: .*remove it",
+        ),
         ("calls = [", ":1: is not valid TOML|models.toml: is not valid TOML"),
         # Long keys, nested values, long numbers and large files are refused in a bounded time.
-        *((f"{key}{'.a' * times} = 1", r"models\.toml") for key, times in (("a", 30_000), ("calls", 4_000))),
+        *(
+            (f"{key}{'.a' * times} = 1", r"models\.toml")
+            for key, times in (("a", 30_000), ("calls", 4_000))
+        ),
         *((f"calls = {each}", r"models\.toml") for each in ("[" * 4_000, "9" * 5_000)),
         *((each, r"models\.toml") for each in ("# " + "x" * (64 << 10), 'also_served = "\x00"')),
     ],
@@ -101,7 +122,9 @@ def test_only_requirements_in_the_folder_are_read(models: Path, given: str) -> N
     (models / "link.txt").symlink_to("../secret.txt")
     (models / "link").symlink_to(models.parent)
     describe(models, f'[python_environments]\n"*" = {{ requirements = "{given}" }}')
-    with pytest.raises(InvalidValueError, match=r":2: .*must be a file in the folder of triton-models"):
+    with pytest.raises(
+        InvalidValueError, match=r":2: .*must be a file in the folder of triton-models"
+    ):
         ModelRepository.from_directory(models)
 
 
@@ -127,7 +150,10 @@ def test_arguments_must_equal_the_file(models: Path) -> None:
     assert equal.composition.also_served == ("scale",)
     repository = ModelRepository.from_directory(models)
     for options, message in (
-        (CompositionOptions.of({"pipeline": ["scale"]}), rf"calls \(--called-models\): .*{path}:2, got"),
+        (
+            CompositionOptions.of({"pipeline": ["scale"]}),
+            rf"calls \(--called-models\): .*{path}:2, got",
+        ),
         (CompositionOptions.of(None, ["pipeline"]), rf"also_served: .*{path}:1, got"),
     ):
         with pytest.raises(InvalidValueError, match=message):

@@ -57,8 +57,12 @@ class Batcher:
         return {"y": inputs["x"] * 2 + self._mixes}
 
 
-@pytest.mark.parametrize(("mixes", "options", "largest"), [(True, {}, 1), (False, {"concurrency": 4}, 2)])
-def test_requests_are_sent_alone_unless_asked(mixes: bool, options: dict[str, Any], largest: int) -> None:
+@pytest.mark.parametrize(
+    ("mixes", "options", "largest"), [(True, {}, 1), (False, {"concurrency": 4}, 2)]
+)
+def test_requests_are_sent_alone_unless_asked(
+    mixes: bool, options: dict[str, Any], largest: int
+) -> None:
     """A model that would mix requests passes if no two meet, and one that keeps them apart if they do."""
     model = Batcher(mixes=mixes)
     found = verify_requests(recording(1, 2), InMemoryTransport(model), **options)
@@ -69,10 +73,16 @@ def test_a_model_that_mixes_requests_is_named() -> None:
     """The differences say that they come from requests sent together, and the last line what to do."""
     found = verify_requests(recording(1, 2), InMemoryTransport(Batcher(mixes=True)), concurrency=4)
     assert [each.is_batching_fault for each in found] == [True, True]
-    assert found[0].differences[0].startswith("together with other requests: output y: 1 of 1 values differ")
+    assert (
+        found[0]
+        .differences[0]
+        .startswith("together with other requests: output y: 1 of 1 values differ")
+    )
     assert result_lines(found)[-1].startswith("a model mixes the requests of a batch")
     with pytest.raises(AssertionError, match="together with other requests: output y"):
-        assert_responses(TritonClient(InMemoryTransport(Batcher(mixes=True))), recording(1, 2), concurrency=2)
+        assert_responses(
+            TritonClient(InMemoryTransport(Batcher(mixes=True))), recording(1, 2), concurrency=2
+        )
 
 
 def test_a_request_that_differs_alone_is_no_batching_fault() -> None:

@@ -49,7 +49,9 @@ def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     calls = {}
     for call, resource_type in _TYPE_OF.items():
         found = [
-            each["Properties"] for each in template["Resources"].values() if each["Type"] == resource_type
+            each["Properties"]
+            for each in template["Resources"].values()
+            if each["Type"] == resource_type
         ]
         if found:
             (calls[call],) = found

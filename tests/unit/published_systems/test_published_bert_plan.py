@@ -111,7 +111,10 @@ def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
         words = shlex.split(re.sub(r"-o (?=\S+\.json)", f"-o {tmp_path}/", command))
         assert recommender.run(parser.parse_args(words)) == 0
     types, job = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("types", "job"))
-    assert (types["JobType"], sorted(types["InputConfig"])) == ("Default", ["ContainerConfig", "ModelName"])
+    assert (types["JobType"], sorted(types["InputConfig"])) == (
+        "Default",
+        ["ContainerConfig", "ModelName"],
+    )
     assert types["InputConfig"]["ContainerConfig"] == job["InputConfig"]["ContainerConfig"]
     ours = {"create_inference_recommendations_job": job}
     assert differences(article_calls(EXAMPLE), ours) == set()

@@ -69,8 +69,16 @@ def test_requests_are_accepted(
     write_system, shapes = system
     model, config = write_system(modules, tmp_path)
     (tmp_path / "config.pbtxt").write_text(config)
-    words = [str(model), "--config", str(tmp_path / "config.pbtxt"), "--instance-type", instance_type]
-    assert main(["compile", *words, "--precision", "fp16", "--role", ROLE, "--dry-run", "--json"]) == 0
+    words = [
+        str(model),
+        "--config",
+        str(tmp_path / "config.pbtxt"),
+        "--instance-type",
+        instance_type,
+    ]
+    assert (
+        main(["compile", *words, "--precision", "fp16", "--role", ROLE, "--dry-run", "--json"]) == 0
+    )
     (job,) = json.loads(capsys.readouterr().out)["jobs"]
     assert {shapes, "--fp16"} < set(job["trtexec_arguments"])
     assert conform("sagemaker", job["operation"], job["request"])[1] == []
@@ -91,7 +99,9 @@ def test_scripts_refuse_a_trtexec_without_half_precision(
     copy = tmp_path / script.parent.name / script.name
     (copy.parent / "model_files").mkdir(parents=True)
     copy.write_text(script.read_text())
-    (copy.parent / "build_models.py").write_text("import sys, pathlib; pathlib.Path(sys.argv[-1]).touch()")
+    (copy.parent / "build_models.py").write_text(
+        "import sys, pathlib; pathlib.Path(sys.argv[-1]).touch()"
+    )
     calls = tmp_path / "calls"
     docker = tmp_path / "bin" / "docker"
     docker.parent.mkdir()

@@ -7,7 +7,13 @@ import re
 import pytest
 from published_examples import EXAMPLES
 
-SYSTEMS = ("bert_benchmark", "dali_inception", "minilm_ensembles", "resnet_autoscaling", "t5_python_backend")
+SYSTEMS = (
+    "bert_benchmark",
+    "dali_inception",
+    "minilm_ensembles",
+    "resnet_autoscaling",
+    "t5_python_backend",
+)
 SECTIONS = (
     "What the article does",
     "Files",

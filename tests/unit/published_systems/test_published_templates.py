@@ -46,7 +46,9 @@ pytestmark = pytest.mark.xdist_group("examples")
 
 
 @pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])
-def test_serving_part_of_the_template(example: str, stack: str, snapshot: SnapshotAssertion) -> None:
+def test_serving_part_of_the_template(
+    example: str, stack: str, snapshot: SnapshotAssertion
+) -> None:
     """The resources of SageMaker and Application Auto Scaling match the snapshot."""
     kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::")
     resources = templates(example)[stack]["Resources"]
@@ -59,14 +61,18 @@ def test_serving_part_of_the_template(example: str, stack: str, snapshot: Snapsh
 )
 def test_every_difference_from_the_article_is_explained(example: str, stack: str) -> None:
     """Each parameter of the article's calls is in the template, or the README's table has the reason."""
-    found = differences(article_calls(EXAMPLES / example), template_calls(templates(example)[stack]))
+    found = differences(
+        article_calls(EXAMPLES / example), template_calls(templates(example)[stack])
+    )
     assert found == explained(EXAMPLES / example / "README.md")
 
 
 def test_a_parameter_that_differs_is_found() -> None:
     """A different value, a missing one and an additional one are differences; a placeholder is any string."""
     article = {"create_model": {"ModelName": "<NAME>", "Mode": "MultiModel", "Image": "<IMAGE>"}}
-    ours = {"create_model": {"Mode": "SingleModel", "Image": {"Ref": "Uri"}, "Extra": [{"Key": True}]}}
+    ours = {
+        "create_model": {"Mode": "SingleModel", "Image": {"Ref": "Uri"}, "Extra": [{"Key": True}]}
+    }
     assert differences(article, ours) == {
         Difference("create_model", "ModelName", "<NAME>", "-"),
         Difference("create_model", "Mode", "MultiModel", "SingleModel"),
@@ -95,11 +101,23 @@ def test_dashboard_shows_the_metrics_of_the_article() -> None:
     assert {name for name in METRICS if f'"{name}"' in text} == METRICS
 
 
-def test_simulation_follows_the_articles_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulation_follows_the_articles_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`simulate` reads bounds, target and cooldowns from the template: at 60 percent it adds instances."""
     template = tmp_path / "ResNet50.template.json"
     template.write_text(json.dumps(templates("resnet_autoscaling")["ResNet50"]))
-    words = ["--pattern", "step", "--low", "200", "--high", "2000", "--throughput", "1200", "--json"]
+    words = [
+        "--pattern",
+        "step",
+        "--low",
+        "200",
+        "--high",
+        "2000",
+        "--throughput",
+        "1200",
+        "--json",
+    ]
     parser = argparse.ArgumentParser()
     simulate.add_arguments(parser)
     assert simulate.run(parser.parse_args(["--template", str(template), *words])) == 0

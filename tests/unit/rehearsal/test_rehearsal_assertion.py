@@ -34,7 +34,9 @@ def test_stack_or_app_is_synthesized() -> None:
     shop = cdk.Stack(app, "Shop")
     sqs.Queue(shop, "Jobs")
     sqs.Queue(cdk.Stack(app, "Other"), "Jobs")
-    assert {step.stack for step in rehearse(None, shop, failures="none", orders=1).steps} == {"Shop"}
+    assert {step.stack for step in rehearse(None, shop, failures="none", orders=1).steps} == {
+        "Shop"
+    }
     both = rehearse(None, app, failures="none", orders=1)
     assert {step.stack for step in both.steps} == {"Shop", "Other"}
     assert any(each.startswith("AWS::SQS::Queue Jobs") for each in both.not_simulated)

@@ -63,7 +63,9 @@ def test_models_are_found_by_name() -> None:
 
 def local_run(*names: str) -> LocalEndpoint:
     """Return what a run with these endpoints says of itself."""
-    return cast(LocalEndpoint, SimpleNamespace(endpoint_names=names, endpoint_url="http://127.0.0.1:9"))
+    return cast(
+        LocalEndpoint, SimpleNamespace(endpoint_names=names, endpoint_url="http://127.0.0.1:9")
+    )
 
 
 def test_one_of_several_endpoints_must_be_named() -> None:
@@ -73,13 +75,17 @@ def test_one_of_several_endpoints_must_be_named() -> None:
     assert isinstance(transport, SageMakerTransport)
     assert transport.endpoint_name == "bank"
     for name in (None, "barn"):
-        with pytest.raises(InvalidValueError, match='set --triton-endpoint to one of "shop" and "bank"'):
+        with pytest.raises(
+            InvalidValueError, match='set --triton-endpoint to one of "shop" and "bank"'
+        ):
             client_of(run, name)
 
 
 def test_fixture_that_returns_something_else(tmp_path: Path) -> None:
     """The messages name the fixture and the options of pytest, not only a missing manifest."""
-    with pytest.raises(InvalidValueError, match="absent does not exist; define a fixture triton_app"):
+    with pytest.raises(
+        InvalidValueError, match="absent does not exist; define a fixture triton_app"
+    ):
         local_endpoint(tmp_path / "absent", {})
     with pytest.raises(InvalidValueError, match=r"triton_app: must be a cdk.App or .*, got int"):
         local_endpoint(5, {})

@@ -41,5 +41,8 @@ class TritonPythonModel:
             "attention_mask": [encoding.attention_mask for encoding in encodings],
         }
         return pb_utils.InferenceResponse(
-            [pb_utils.Tensor(name, np.array(rows, dtype=np.int32)) for name, rows in columns.items()]
+            [
+                pb_utils.Tensor(name, np.array(rows, dtype=np.int32))
+                for name, rows in columns.items()
+            ]
         )

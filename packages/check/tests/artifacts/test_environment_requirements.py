@@ -24,7 +24,9 @@ def write(path: Path, text: str) -> Path:
 
 def test_nested_files_are_read_once(tmp_path: Path) -> None:
     """Files of -r and -c are read from their place, comments are left out, and lines are joined."""
-    write(tmp_path / "more" / "base.txt", "-r ../requirements.txt\nnumpy\n--constraint=limits.txt\n")
+    write(
+        tmp_path / "more" / "base.txt", "-r ../requirements.txt\nnumpy\n--constraint=limits.txt\n"
+    )
     write(tmp_path / "more" / "limits.txt", "numpy<2\n")
     text = f"\ufeff# all\nregex ; python_version>'3' \\\n   {HASH}  # why\n\n-rmore/base.txt\nhttp#1 @ x\n"
     found = read_requirements(write(tmp_path / "requirements.txt", text))
@@ -36,7 +38,9 @@ def test_digest_depends_on_the_requirements_alone(tmp_path: Path) -> None:
     """Order of comments and blank lines do not matter; a constraint does."""
     write(tmp_path / "limits.txt", "a<2\n")
     texts = ["a\nb\n", "# x\na\n\nb # y\n", "a\nb\n-c limits.txt\n"]
-    digests = [read_requirements(write(tmp_path / f"{i}.txt", each)).digest for i, each in enumerate(texts)]
+    digests = [
+        read_requirements(write(tmp_path / f"{i}.txt", each)).digest for i, each in enumerate(texts)
+    ]
     assert (digests[0] == digests[1], digests[0] == digests[2]) == (True, False)
 
 
@@ -65,15 +69,40 @@ ONE, OF_A_PATH = '[project]\ndependencies = ["A>1"]\n', '[tool.uv.sources]\na = 
 @pytest.mark.parametrize(
     ("name", "text", "extras", "message"),
     [
-        ("requirements.txt", "# nothing\n--no-index\n", (), "contains no requirement; add a package"),
-        ("requirements.txt", "-e .\n", (), "editable packages cannot be packed, got '-e .'; build a wheel"),
+        (
+            "requirements.txt",
+            "# nothing\n--no-index\n",
+            (),
+            "contains no requirement; add a package",
+        ),
+        (
+            "requirements.txt",
+            "-e .\n",
+            (),
+            "editable packages cannot be packed, got '-e .'; build a wheel",
+        ),
         ("requirements.txt", PASSWORD, (), r"contains a password.*https://\*\*\*@host"),
         ("requirements.txt", "-r absent.txt\n", (), r"absent\.txt: cannot be read \(no such file"),
-        ("requirements.txt", "a\n", ("x",), r"extras need pyproject.toml or uv.lock.*httpx\[http2\]"),
+        (
+            "requirements.txt",
+            "a\n",
+            ("x",),
+            r"extras need pyproject.toml or uv.lock.*httpx\[http2\]",
+        ),
         ("pyproject.toml", "[project", (), "is not valid TOML"),
         ("pyproject.toml", "[tool.x]\n", (), r"has no table \[project\]"),
-        ("pyproject.toml", '[project]\ndependencies = "a"\n', (), "dependencies must be a list of strings"),
-        ("pyproject.toml", '[project]\ndynamic = ["dependencies"]\n', (), "run `uv lock`, and pass uv.lock"),
+        (
+            "pyproject.toml",
+            '[project]\ndependencies = "a"\n',
+            (),
+            "dependencies must be a list of strings",
+        ),
+        (
+            "pyproject.toml",
+            '[project]\ndynamic = ["dependencies"]\n',
+            (),
+            "run `uv lock`, and pass uv.lock",
+        ),
         ("pyproject.toml", ONE, ("gpu",), 'has no extra "gpu"; use one of nothing'),
         ("pyproject.toml", f"{ONE}{OF_A_PATH}", (), 'has "a", which only uv resolves'),
     ],
@@ -90,9 +119,19 @@ def test_files_that_are_refused(
 def test_targets_of_images() -> None:
     """An image has its Python, platform and NumPy."""
     new, old = image_target("26.05"), image_target("24.09")
-    assert (new.python, new.platform, new.must_keep_numpy) == ("3.12", "x86_64-manylinux_2_39", False)
-    assert (old.python, old.platform, old.must_keep_numpy) == ("3.10", "x86_64-manylinux_2_35", True)
-    with pytest.raises(InvalidValueError, match=r'its Python is not known, got "30.01"; use one of 26\.05'):
+    assert (new.python, new.platform, new.must_keep_numpy) == (
+        "3.12",
+        "x86_64-manylinux_2_39",
+        False,
+    )
+    assert (old.python, old.platform, old.must_keep_numpy) == (
+        "3.10",
+        "x86_64-manylinux_2_35",
+        True,
+    )
+    with pytest.raises(
+        InvalidValueError, match=r'its Python is not known, got "30.01"; use one of 26\.05'
+    ):
         image_target("30.01")
 
 
@@ -105,7 +144,9 @@ def test_targets_of_images() -> None:
 )
 def test_files_that_are_no_lock_files(content: str, tmp_path: Path) -> None:
     """A file of another program or version is not used."""
-    path = write(lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=LOCK))
+    path = write(
+        lock_path(tmp_path / "requirements.txt", image_target()), content.format(lock=LOCK)
+    )
     with pytest.raises(
         InvalidValueError, match=r"requirements\.py3\.12\.lock: is not a lock file.*delete it"
     ):
@@ -125,7 +166,9 @@ def test_lock_file_that_cannot_be_read(tmp_path: Path) -> None:
 )
 def test_a_header_with_other_values_is_refused(name: str, value: object, tmp_path: Path) -> None:
     """The lock file of another person's archive cannot pass any option to uv."""
-    lists: dict[str, object] = {key: [] for key in ("requirements", "constraints", "options", "extras")}
+    lists: dict[str, object] = {
+        key: [] for key in ("requirements", "constraints", "options", "extras")
+    }
     header = {**dict.fromkeys(("python", "platform", "digest"), "x"), **lists}
     assert read_lock(f"{LOCK}# {json.dumps(header)}\n".encode(), "lock").python == "x"
     with pytest.raises(InvalidValueError, match="is not a lock file"):

@@ -25,7 +25,9 @@ EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a correct model repository ``models``, in which the commands run."""
-    shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "work" / "models")
+    shutil.copytree(
+        PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "work" / "models"
+    )
     return tmp_path / "work"
 
 
@@ -39,13 +41,16 @@ def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProc
     """Run a step of the Action as GitHub does, with inputs in variables and the program of these tests."""
     (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
     defaults = {each: described["default"] for each, described in ACTION["inputs"].items()}
-    values = {f"inputs.{each.replace('_', '-')}": value for each, value in {**defaults, **inputs}.items()}
+    values = {
+        f"inputs.{each.replace('_', '-')}": value for each, value in {**defaults, **inputs}.items()
+    }
     programs = folder.parent / "triton-model-check" / "bin"
     programs.mkdir(parents=True, exist_ok=True)
     (programs / PROGRAM.name).unlink(missing_ok=True)
     (programs / PROGRAM.name).symlink_to(PROGRAM)
     variables = {
-        key: EXPRESSION.sub(lambda each: values[each[1]], value) for key, value in step["env"].items()
+        key: EXPRESSION.sub(lambda each: values[each[1]], value)
+        for key, value in step["env"].items()
     }
     variables |= {"RUNNER_TEMP": str(folder.parent), "PATH": "/usr/bin:/bin"}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
@@ -58,7 +63,14 @@ def run_job(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of a page in the shell, with the program of these tests."""
     path = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
     return subprocess.run(
-        command, shell=True, cwd=folder, env=path, capture_output=True, text=True, check=False, timeout=120
+        command,
+        shell=True,
+        cwd=folder,
+        env=path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
 
@@ -100,14 +112,18 @@ def test_inputs_of_the_action_are_never_code(value: str, folder: Path) -> None:
 def test_missing_path_is_an_error_and_no_option(folder: Path) -> None:
     """A folder that does not exist ends the step with 2, also one whose name begins with a dash."""
     for path in ("absent", "--help"):
-        assert run_step("Check the models", folder, path=path, sarif_file="out.sarif").returncode == 2
+        assert (
+            run_step("Check the models", folder, path=path, sarif_file="out.sarif").returncode == 2
+        )
     assert not (folder / "out.sarif").exists()
 
 
 def test_action_pins_what_it_uses() -> None:
     """A tag or a branch of another action can be moved to other code, so a commit is named."""
     used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
-    assert [each for each in used if re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) is None] == []
+    assert [
+        each for each in used if re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) is None
+    ] == []
 
 
 def test_page_lists_the_inputs_of_the_action() -> None:
@@ -139,7 +155,10 @@ def test_job_of_gitlab_writes_its_report(folder: Path) -> None:
     break_classifier(folder)
     assert run_job(job["script"][-1], folder).returncode == 1
     (found,) = json.loads(report.read_text())
-    assert (found["check_name"], found["location"]["path"]) == ("text-enum", "models/classifier/config.pbtxt")
+    assert (found["check_name"], found["location"]["path"]) == (
+        "text-enum",
+        "models/classifier/config.pbtxt",
+    )
     assert {"description", "fingerprint", "severity"} <= found.keys()
 
 

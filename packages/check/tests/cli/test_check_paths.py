@@ -23,7 +23,12 @@ PLACEHOLDER = 'parameters { key: "path" value { string_value: "${path}" } }\n'
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two repositories: an ensemble ``pipe`` of ``a`` with a model ``m`` beside it, all wrong; and ``n``."""
     monkeypatch.chdir(tmp_path)
-    wrong = {"a/config.pbtxt": WRONG, "m/config.pbtxt": WRONG, "m/1/model.py": CLASS, "m/1/data/9/x.bin": "x"}
+    wrong = {
+        "a/config.pbtxt": WRONG,
+        "m/config.pbtxt": WRONG,
+        "m/1/model.py": CLASS,
+        "m/1/data/9/x.bin": "x",
+    }
     pipe = f"{ensemble(ONE_STEP)['pipe/config.pbtxt']!s}{PLACEHOLDER}"
     write({**ensemble(ONE_STEP), **wrong, "pipe/config.pbtxt": pipe}, tmp_path / "shop")
     write({"n/config.pbtxt": HEAD, "n/1/model.py": CLASS}, tmp_path / "other")
@@ -71,7 +76,10 @@ def test_each_repository_of_several_paths_is_checked_once(
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("shop/m/config.pbtxt:5:1: error[")
     assert printed[1] == f"   5 | {WARMUP}"
-    assert [line.partition(": ")[0] for line in printed if "0 warnings" in line] == ["shop", "other"]
+    assert [line.partition(": ")[0] for line in printed if "0 warnings" in line] == [
+        "shop",
+        "other",
+    ]
     documents = _json(paths, capsys)["repositories"]
     assert [(each["path"], each["verdict"]) for each in documents] == [
         ("shop", "rejected"),
@@ -82,7 +90,9 @@ def test_each_repository_of_several_paths_is_checked_once(
     assert 'no such file or directory), got "' in capsys.readouterr().err
 
 
-def test_choice_decides_the_verdict_and_is_counted(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choice_decides_the_verdict_and_is_counted(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What is ignored counts in the last line alone; what is not selected is not mentioned."""
     path = str(models / "shop")
     assert main([path, "--ignore", "warmup-input,text"]) == 0

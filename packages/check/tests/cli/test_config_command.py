@@ -99,12 +99,16 @@ def test_mermaid_prints_only_the_graph(models: Path, capsys: pytest.CaptureFixtu
     assert '  in0 -->|"x"| step0' in out.splitlines()
 
 
-def test_json_has_the_field_names_of_the_schema(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_field_names_of_the_schema(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``--json`` has the fields that are set, numbers as numbers, and each tensor's shape."""
     (model,) = json.loads(_show(capsys, models, "--model", "model", "--json"))["models"]
     assert model["name"] == "model"
     assert model["config"]["input"][0]["dims"] == [3, -1]
-    assert model["config"]["parameters"] == {"EXECUTION_ENV_PATH": "$$TRITON_MODEL_DIRECTORY/env.tar.gz"}
+    assert model["config"]["parameters"] == {
+        "EXECUTION_ENV_PATH": "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
+    }
     assert model["tensors"][0]["shape"] == ["batch", 3, -1]
 
 

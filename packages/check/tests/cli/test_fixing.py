@@ -54,7 +54,10 @@ def test_diff_prints_what_fix_would_write(config: Path, capsys: pytest.CaptureFi
     assert _check("--diff", "--fix") == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == ["--- models/m/config.pbtxt", "+++ models/m/config.pbtxt"]
-    assert [line for line in printed if line[0] == "+"][1:] == ['+backend: "python"', "+max_batch_size: 8"]
+    assert [line for line in printed if line[0] == "+"][1:] == [
+        '+backend: "python"',
+        "+max_batch_size: 8",
+    ]
     assert config.read_text(encoding="utf-8") == SAFE
     config.write_text(UNSAFE, encoding="utf-8")
     assert _check("--diff") == 0
@@ -95,7 +98,9 @@ def test_read_only_file_stops_before_anything_is_written(
     locked = config.parents[1] / "n" / "config.pbtxt"
     locked.chmod(0o440)
     assert _check("--fix") == 2
-    assert f"{locked}: cannot be fixed: it is read-only; make it writable" in capsys.readouterr().err
+    assert (
+        f"{locked}: cannot be fixed: it is read-only; make it writable" in capsys.readouterr().err
+    )
     assert config.read_text(encoding="utf-8") == SAFE
 
 

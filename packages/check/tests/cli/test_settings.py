@@ -69,7 +69,10 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
         "a/d/pyproject.toml": 'tool = "triton-model-check"\n',
     }
     _write(tmp_path, files)
-    found = {name: Settings.of(tmp_path / name).target for name in (".", "a", "a/b", "a/c", "a/d", "absent")}
+    found = {
+        name: Settings.of(tmp_path / name).target
+        for name in (".", "a", "a/b", "a/c", "a/d", "absent")
+    }
     docker = dict.fromkeys((".", "a", "a/c", "a/d", "absent"), "docker")
     assert found == {**docker, "a/b": "kserve"}
 
@@ -92,9 +95,15 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
             ":1: image-version: must be a Triton release (year and month), got "
             '"nvcr.io/nvidia/tritonserver:25.08-py3"; write it as "25.08"',
         ),
-        ('shm-size = "big"', ':1: shm-size: must be a size, got "big"; write for example 256m or 1g'),
+        (
+            'shm-size = "big"',
+            ':1: shm-size: must be a size, got "big"; write for example 256m or 1g',
+        ),
         ('instance-type = "x"', ":1: instance-type: must be the name of a SageMaker instance type"),
-        ('ignore = "text"', ':1: ignore: must be a list of strings, got "text"; write ignore = ["layout-'),
+        (
+            'ignore = "text"',
+            ':1: ignore: must be a list of strings, got "text"; write ignore = ["layout-',
+        ),
         ("select = [1]", ":1: select: must be a list of strings, got a list; write select = "),
         (
             'per-model-ignores = ["m"]',
@@ -114,7 +123,9 @@ def test_wrong_settings_name_file_key_and_fix(text: str, message: str, tmp_path:
 def test_a_table_that_is_none_is_an_error(tmp_path: Path) -> None:
     """The key of pyproject.toml is named with its table."""
     _write(tmp_path, {"pyproject.toml": "[tool]\ntriton-model-check = 1\n"})
-    with pytest.raises(InvalidValueError, match=r"tool\.triton-model-check: must be a table, got 1"):
+    with pytest.raises(
+        InvalidValueError, match=r"tool\.triton-model-check: must be a table, got 1"
+    ):
         Settings.of(tmp_path)
 
 
@@ -132,12 +143,16 @@ def test_the_command_line_has_precedence(
 ) -> None:
     """Each option replaces the setting of its name, and leaves the others."""
     _write(tmp_path, {f"models/{name}": text for name, text in MODEL.items()})
-    (tmp_path / "triton-model-check.toml").write_text('target = "kubernetes"\nimage-version = "23.09"\n')
+    (tmp_path / "triton-model-check.toml").write_text(
+        'target = "kubernetes"\nimage-version = "23.09"\n'
+    )
     main(["check", str(tmp_path / "models"), *words])
     assert f"Triton {place} " in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_without_target_models_run_on_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_target_models_run_on_a_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A default model alone means SageMaker, because nothing else has one."""
     folder = _write(tmp_path / "models", MODEL)
     main([str(folder)])

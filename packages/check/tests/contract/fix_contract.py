@@ -27,7 +27,9 @@ def broken_promises(root: Path, target: Target | None) -> list[str]:
     return [line for each in before if each.fix for line in _broken(each, before, root, target)]
 
 
-def _broken(finding: Finding, before: Iterable[Finding], root: Path, target: Target | None) -> Iterator[str]:
+def _broken(
+    finding: Finding, before: Iterable[Finding], root: Path, target: Target | None
+) -> Iterator[str]:
     assert finding.fix is not None
     (path,) = {root / edit.path for edit in finding.fix.edits}
     content = path.read_bytes()
@@ -38,7 +40,10 @@ def _broken(finding: Finding, before: Iterable[Finding], root: Path, target: Tar
     after = check(root, target).findings
     path.write_bytes(content)
     is_fault = finding.code.startswith("text-")  # it hides what is behind it
-    if any(_is_same(finding, each) and (not is_fault or each.location == finding.location) for each in after):
+    if any(
+        _is_same(finding, each) and (not is_fault or each.location == finding.location)
+        for each in after
+    ):
         yield f"{finding} is left by {finding.fix}"
     if not is_fault:
         yield from (f"{finding}: brings {new}" for new in _codes(after) - _codes(before))
@@ -71,7 +76,9 @@ def _with_comments(text: str) -> str:
     for number, line in enumerate(text.splitlines()):
         is_outside = depth == 0 and bool(line.strip())
         lines += [f"#before{number}"] if is_outside else []
-        depth += sum({"{": 1, "[": 1, "}": -1, "]": -1}.get(token, 0) for token in TOKEN.findall(line))
+        depth += sum(
+            {"{": 1, "[": 1, "}": -1, "]": -1}.get(token, 0) for token in TOKEN.findall(line)
+        )
         lines.append(f"{line}  #after{number}" if is_outside and depth == 0 else line)
     return "\r\n".join(lines)
 
@@ -84,5 +91,7 @@ def assert_ends(root: Path, target: Target | None) -> None:
 
 
 def _fix(root: Path, target: Target | None, *, is_unsafe: bool) -> tuple[int, set[Path]]:
-    _, count, files = fix_all(lambda path: Checked(check(path, target), target), root, is_unsafe=is_unsafe)
+    _, count, files = fix_all(
+        lambda path: Checked(check(path, target), target), root, is_unsafe=is_unsafe
+    )
     return count, files

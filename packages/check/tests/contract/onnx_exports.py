@@ -16,7 +16,9 @@ PROJECT = Path(__file__).resolve().parents[4]
 ORACLE = Path(__file__).parent / "onnx_exporters"
 RECORDED: dict[str, Any] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
 IMAGES = [image for image in RECORDED["runtimes"] if image != "newest"]
-_NOT_THE_RUNTIME = "onnx-not-a-tensor"  # ONNX Runtime loads sequences and maps, Triton's backend does not
+_NOT_THE_RUNTIME = (
+    "onnx-not-a-tensor"  # ONNX Runtime loads sequences and maps, Triton's backend does not
+)
 
 
 def said(folder: Path, image: str, *hidden: str) -> dict[str, Any]:

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 from triton_model_check.model_config.target import Target
 
 ORACLE = Path(__file__).parent / "oracle_targets"
-VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+VERDICTS: dict[str, dict[str, Any]] = json.loads(
+    (ORACLE / "verdicts.json").read_text(encoding="utf-8")
+)
 #: What a container has without ``--shm-size``.
 CONTAINER_SHM = "64m"
 LIBRARY = "@library@"
@@ -94,7 +96,11 @@ def _case(raw: dict[str, Any]) -> Case:
 
 
 def _filled(text: str) -> str:
-    return text if text == LIBRARY else re.sub("@([a-z]+)@", lambda part: _PARTS[part[1]].lstrip("\n"), text)
+    return (
+        text
+        if text == LIBRARY
+        else re.sub("@([a-z]+)@", lambda part: _PARTS[part[1]].lstrip("\n"), text)
+    )
 
 
 CASES = {name: _case(raw) for name, raw in _TOML["cases"].items()}

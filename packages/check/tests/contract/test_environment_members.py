@@ -23,7 +23,9 @@ _BLOCK_BYTES = 10240
 def libarchive() -> Any:
     """The library in the wheel of the bundled server."""
     try:
-        found = [each for each in files("nvidia-pytriton") or () if each.name.startswith("libarchive")]
+        found = [
+            each for each in files("nvidia-pytriton") or () if each.name.startswith("libarchive")
+        ]
     except PackageNotFoundError:
         found = []
     if not found:
@@ -53,7 +55,10 @@ def unpack(library: Any, path: Path, flags: int) -> str:
     writer = ctypes.c_void_p(library.archive_write_disk_new())
     library.archive_write_disk_set_options(writer, flags)
     library.archive_read_support_format_tar(reader)
-    assert library.archive_read_open_filename(reader, os.fsencode(path), ctypes.c_size_t(_BLOCK_BYTES)) == 0
+    assert (
+        library.archive_read_open_filename(reader, os.fsencode(path), ctypes.c_size_t(_BLOCK_BYTES))
+        == 0
+    )
     entry, error = ctypes.c_void_p(), ""
     while not error and library.archive_read_next_header(reader, ctypes.byref(entry)) == 0:
         if library.archive_write_header(writer, entry):

@@ -46,7 +46,11 @@ def _loads(image: str, name: str) -> bool:
 
 
 def missed(image: str) -> set[str]:
-    return {f"{kind}_{size}" for kind in MISSED for size in ("small", "large")} if image == "24.10" else set()
+    return (
+        {f"{kind}_{size}" for kind in MISSED for size in ("small", "large")}
+        if image == "24.10"
+        else set()
+    )
 
 
 def wrongly_refused(found: dict[str, Any], image: str) -> dict[str, list[str]]:
@@ -62,7 +66,9 @@ def wrongly_accepted(found: dict[str, Any], image: str) -> set[str]:
 
 @pytest.mark.parametrize("hidden", [(), ("onnx",)], ids=["with onnx", "without onnx"])
 @pytest.mark.parametrize("image", IMAGES)
-def test_verdict_equals_that_of_onnx_runtime(cases: Path, image: str, hidden: tuple[str, ...]) -> None:
+def test_verdict_equals_that_of_onnx_runtime(
+    cases: Path, image: str, hidden: tuple[str, ...]
+) -> None:
     """No model is refused that ONNX Runtime loads, and only the listed ones are accepted that it refuses."""
     found = said(cases, image, *hidden)
     assert found.keys() == CASES.keys()
@@ -74,7 +80,9 @@ def test_verdict_equals_that_of_onnx_runtime(cases: Path, image: str, hidden: tu
 def test_shapes_are_those_of_onnx_runtime(cases: Path, image: str) -> None:
     """Where shapes are inferred they are those of ONNX Runtime, which is so for nine models of ten."""
     found = said(cases, image)
-    inferred = {name: each for name, each in found.items() if each["is_inferred"] and _loads(image, name)}
+    inferred = {
+        name: each for name, each in found.items() if each["is_inferred"] and _loads(image, name)
+    }
     differences = {}
     for name, each in inferred.items():
         ours = {output: shape for output, _, shape in each["outputs"]}
@@ -100,7 +108,9 @@ def _config(signature: dict[str, Any], wrong_by: int) -> str:
     for side in ("inputs", "outputs"):
         for name, type_name, dims in signature[side]:
             shown = [*dims[:-1], dims[-1] + (wrong_by if side == "outputs" else 0)]
-            sides.append(f'{side[:-1]} [{{ name: "{name}" data_type: {_TYPES[type_name]} dims: {shown} }}]')
+            sides.append(
+                f'{side[:-1]} [{{ name: "{name}" data_type: {_TYPES[type_name]} dims: {shown} }}]'
+            )
     return "\n".join(['backend: "onnxruntime"', "max_batch_size: 0", *sides])
 
 
@@ -115,7 +125,9 @@ def _with_known_size(name: str) -> bool:
 @pytest.mark.parametrize(
     "name", [each for each in CASES if each.endswith("_large") and _with_known_size(each)]
 )
-def test_configuration_is_compared_with_the_inferred_shape(cases: Path, name: str, tmp_path: Path) -> None:
+def test_configuration_is_compared_with_the_inferred_shape(
+    cases: Path, name: str, tmp_path: Path
+) -> None:
     """The shapes of ONNX Runtime are accepted in the configuration, and another output size is not."""
     folder = tmp_path / "models" / "m"
     folder.mkdir(parents=True)

@@ -27,7 +27,9 @@ from triton_model_check.model_files import describe, onnx_shapes
 from triton_model_check.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle_onnx"
-VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+VERDICTS: dict[str, dict[str, Any]] = json.loads(
+    (ORACLE / "verdicts.json").read_text(encoding="utf-8")
+)
 DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "unverifiable")
 
 MISSED = {
@@ -86,7 +88,9 @@ SAME_WORDS = {
 OTHERWISE = {"ok_auto_default_mbs_16": "an option of the server sets the default of max_batch_size"}
 """What the server completes otherwise."""
 
-SAID_TO_LOAD = {"odd_param_shrinkage_gpu": "no check compares ONNX Runtime's memory settings with the GPUs"}
+SAID_TO_LOAD = {
+    "odd_param_shrinkage_gpu": "no check compares ONNX Runtime's memory settings with the GPUs"
+}
 """What the real server loads and cannot serve, and no check reports."""
 
 
@@ -99,7 +103,9 @@ def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
 def _target(name: str) -> Target:
     case = VERDICTS[name]
     platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
-    return Target(platform, gpu_count=0, default_model=case.get("default_model"), image_version="24.10")
+    return Target(
+        platform, gpu_count=0, default_model=case.get("default_model"), image_version="24.10"
+    )
 
 
 def _check(cases: Path, name: str) -> Report:
@@ -130,7 +136,10 @@ def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
 def test_verdict_without_the_onnx_package(cases: Path, name: str) -> None:
     """Without the onnx package, some more cases are not rejected, and one that loads is rejected."""
     report = _check(cases, name)
-    others = {**dict.fromkeys(MISSED | NEEDS_INFERENCE, "loads"), **dict.fromkeys(TOO_STRICT, "rejected")}
+    others = {
+        **dict.fromkeys(MISSED | NEEDS_INFERENCE, "loads"),
+        **dict.fromkeys(TOO_STRICT, "rejected"),
+    }
     assert report.verdict == others.get(name, _verdict(name)), report.findings
 
 
@@ -145,7 +154,9 @@ def test_misses_are_cases_that_the_server_rejects() -> None:
     assert {VERDICTS[name]["verdict"] for name in MISSED | NEEDS_INFERENCE} == {"rejected"}
 
 
-@pytest.mark.parametrize("name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"])
+@pytest.mark.parametrize(
+    "name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"]
+)
 def test_refusal_has_a_place(cases: Path, name: str) -> None:
     """Each error names a path that exists."""
     for error in _check(cases, name).errors:
@@ -169,7 +180,10 @@ DOUBLE = [tensor("Y", TensorProto.DOUBLE)]
 AXES = helper.make_node("Squeeze", ["X"], ["Y"], axes=[1])
 MODELS = {
     "declared type differs": (model("", RELU, X, DOUBLE), False),
-    "operator set of ai.onnx not imported": (model("", RELU, X, Y, opsets={"com.microsoft": 1}), True),
+    "operator set of ai.onnx not imported": (
+        model("", RELU, X, Y, opsets={"com.microsoft": 1}),
+        True,
+    ),
     "operator set of com.microsoft not imported": (
         model("", [node("Gelu", ["X"], ["Y"], "com.microsoft")], X, Y),
         True,
@@ -247,12 +261,16 @@ def _as_plain(config: Any) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize(("name", "model"), sorted(key for key in EXPECTED if key[0] not in OTHERWISE))
+@pytest.mark.parametrize(
+    ("name", "model"), sorted(key for key in EXPECTED if key[0] not in OTHERWISE)
+)
 def test_completed_config_equals_the_servers(cases: Path, name: str, model: str) -> None:
     """All fields are completed as by the server; the order of tensors is not fixed."""
     folder = cases / name / model if model else cases / name
     if not model and not (folder / "config.pbtxt").exists():
         (folder,) = folder.iterdir()
     loaded = complete(ModelFolder(EXPECTED[name, model]["name"], folder, "."), _target(name))
-    server = json_format.ParseDict(EXPECTED[name, model], new_model_config(), ignore_unknown_fields=True)
+    server = json_format.ParseDict(
+        EXPECTED[name, model], new_model_config(), ignore_unknown_fields=True
+    )
     assert _as_plain(loaded.config) == _as_plain(server)

@@ -18,7 +18,9 @@ from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle"
-VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+VERDICTS: dict[str, dict[str, Any]] = json.loads(
+    (ORACLE / "verdicts.json").read_text(encoding="utf-8")
+)
 
 NEEDS_EXECUTION = {
     "bad_auto_conflict": "auto_complete_config is executed and disagrees with config.pbtxt",
@@ -104,7 +106,9 @@ def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
     assert report.verdict == expected, (VERDICTS[name].get("error"), report.findings)
 
 
-@pytest.mark.parametrize("name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"])
+@pytest.mark.parametrize(
+    "name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"]
+)
 def test_refusal_is_an_error(cases: Path, name: str) -> None:
     """A repository that the server rejects has at least one error, whose path exists."""
     errors = check(cases, name).errors

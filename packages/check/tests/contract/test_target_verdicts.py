@@ -64,7 +64,9 @@ SAME_WORDS = {
 def is_refused(name: str) -> bool:
     """Return whether the server ends, or goes on without a model that it should load."""
     states = VERDICTS[name].get("models", {}).values()
-    return not VERDICTS[name]["starts"] or any(each.startswith("UNAVAILABLE: Invalid") for each in states)
+    return not VERDICTS[name]["starts"] or any(
+        each.startswith("UNAVAILABLE: Invalid") for each in states
+    )
 
 
 def errors_of(case: Case, folder: Path) -> list[Finding]:

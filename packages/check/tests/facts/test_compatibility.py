@@ -37,7 +37,9 @@ def _codes(variant: VariantFacts) -> list[str]:
     return [finding.code for finding in check_compatibility(variant)]
 
 
-@pytest.mark.parametrize(("code", "broken", "change"), EXAMPLES, ids=[code for code, _, _ in EXAMPLES])
+@pytest.mark.parametrize(
+    ("code", "broken", "change"), EXAMPLES, ids=[code for code, _, _ in EXAMPLES]
+)
 def test_rule_and_its_example(code: str, broken: dict[str, Any], change: dict[str, Any]) -> None:
     """The first variant breaks exactly this rule, with its value and a fix; the change fixes it."""
     (finding,) = check_compatibility(_variant(**broken))
@@ -68,7 +70,14 @@ def test_tokens_are_not_checked() -> None:
     """No rule applies to a type and version that are known only at deployment."""
     token = "${Token[TOKEN.7]}"
     variant = _variant(
-        instance_type=token, image_version=token, cpu_image=False, multi_model=True, has_gpu_load_limit=True
+        instance_type=token,
+        image_version=token,
+        cpu_image=False,
+        multi_model=True,
+        has_gpu_load_limit=True,
     )
     assert _codes(variant) == []
-    assert _codes(replace(variant, instance_type=InstanceType.of("ml.p3.2xlarge"), multi_model=False)) == []
+    assert (
+        _codes(replace(variant, instance_type=InstanceType.of("ml.p3.2xlarge"), multi_model=False))
+        == []
+    )

@@ -27,8 +27,18 @@ def test_accounts_are_the_published_ones() -> None:
     ("region", "version", "cpu", "uri"),
     [
         ("eu-west-1", "26.05", False, "763104351884.dkr.ecr.eu-west-1.amazonaws.com/{}:26.05-py3"),
-        ("eu-west-1", "26.05", True, "763104351884.dkr.ecr.eu-west-1.amazonaws.com/{}:26.05-py3-cpu"),
-        ("cn-north-1", "25.04", False, "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/{}:25.04-py3"),
+        (
+            "eu-west-1",
+            "26.05",
+            True,
+            "763104351884.dkr.ecr.eu-west-1.amazonaws.com/{}:26.05-py3-cpu",
+        ),
+        (
+            "cn-north-1",
+            "25.04",
+            False,
+            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/{}:25.04-py3",
+        ),
         ("us-east-1", "23.10", False, "785573368785.dkr.ecr.us-east-1.amazonaws.com/{}:23.10-py3"),
         ("us-east-1", "23.12", False, "763104351884.dkr.ecr.us-east-1.amazonaws.com/{}:23.12-py3"),
     ],
@@ -60,14 +70,24 @@ def test_default_version_is_the_newest() -> None:
 @pytest.mark.parametrize(
     ("region", "version", "message"),
     [
-        ("cn-north-1", "26.05", r'cn-north-1, got "26\.05".*use "25\.04", the newest in that Region'),
-        ("us-east-1", "26.04", r"does not list its Regions.*\"26\.05\", the newest listed in us-east-1"),
+        (
+            "cn-north-1",
+            "26.05",
+            r'cn-north-1, got "26\.05".*use "25\.04", the newest in that Region',
+        ),
+        (
+            "us-east-1",
+            "26.04",
+            r"does not list its Regions.*\"26\.05\", the newest listed in us-east-1",
+        ),
         ("us-east-1", "23.11", r"publishes no Triton image of this release"),
         ("us-gov-west-1", "26.05", r"got \"us-gov-west-1\"; use your own image"),
         ("eu-wst-1", "26.05", r"did you mean \"eu-west-1\""),
     ],
 )
-def test_error_of_an_unpublished_image_has_an_alternative(region: str, version: str, message: str) -> None:
+def test_error_of_an_unpublished_image_has_an_alternative(
+    region: str, version: str, message: str
+) -> None:
     """Not in the Region, released without Regions, never released, no images in the partition, misspelled."""
     with pytest.raises(FactNotFoundError, match=message):
         images.image_uri(region, version, cpu=False)
@@ -88,7 +108,9 @@ def test_error_of_an_unpublished_image_has_an_alternative(region: str, version: 
 )
 def test_malformed_version_is_an_error(version: str, right: str) -> None:
     """A version is a year and a month; the error has those that were given."""
-    with pytest.raises(InvalidValueError, match=f"^image_version: .*; write it as {re.escape(right)}$"):
+    with pytest.raises(
+        InvalidValueError, match=f"^image_version: .*; write it as {re.escape(right)}$"
+    ):
         images.image_version(version)
 
 
@@ -121,7 +143,9 @@ def test_content_of_an_image_depends_on_its_release() -> None:
 
 def test_python_of_every_published_image_is_known() -> None:
     """The images of the AWS Machine Learning Blog's articles, 23.02 and 23.03, have Python 3.8."""
-    pythons = {version: images.image_version(version).python for version in images.published_versions()}
+    pythons = {
+        version: images.image_version(version).python for version in images.published_versions()
+    }
     assert set(pythons.values()) == {"3.8", "3.10", "3.12"}
     assert (pythons["23.02"], pythons["23.03"], pythons["23.05"]) == ("3.8", "3.8", "3.10")
 
@@ -130,4 +154,8 @@ def test_unpublished_release_has_the_values_of_its_time() -> None:
     """A release newer than the table, as in your own image, has the values of all releases of its time."""
     image = images.image_version("26.08")
     assert not image.is_published
-    assert (image.min_compute_capability, image.has_inference_type, image.python) == ("7.5", True, None)
+    assert (image.min_compute_capability, image.has_inference_type, image.python) == (
+        "7.5",
+        True,
+        None,
+    )

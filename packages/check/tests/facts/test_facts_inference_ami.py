@@ -16,14 +16,21 @@ ROWS = [(family, row) for row in load("inference_ami")["defaults"] for family in
 
 
 def _member(family: str) -> InstanceType:
-    return InstanceType.of(next(name for name in instance_type_names() if name.split(".")[1] == family))
+    return InstanceType.of(
+        next(name for name in instance_type_names() if name.split(".")[1] == family)
+    )
 
 
-@pytest.mark.parametrize(("family", "row"), ROWS, ids=[f"{family}-{row['since']}" for family, row in ROWS])
+@pytest.mark.parametrize(
+    ("family", "row"), ROWS, ids=[f"{family}-{row['since']}" for family, row in ROWS]
+)
 def test_each_pair_with_a_source_has_its_default(family: str, row: dict[str, str]) -> None:
     """For a row's releases its AMI is the default, without a warning; for later ones it is not."""
     choice = default_inference_ami(row["since"], _member(family))
-    assert (choice.ami.version if choice.ami else None, choice.certainty) == (row["ami"], row["certainty"])
+    assert (choice.ami.version if choice.ami else None, choice.certainty) == (
+        row["ami"],
+        row["certainty"],
+    )
     assert (choice.finding, bool(choice.source)) == (None, True)
     if row["before"]:
         after = default_inference_ami(row["before"], _member(family))
@@ -56,7 +63,9 @@ def test_default_follows_the_cuda_of_the_image(
         (None, "ml.g5.xlarge"),
     ],
 )
-def test_pair_without_a_source_is_not_set_and_gives_a_warning(image: str | None, instance_type: str) -> None:
+def test_pair_without_a_source_is_not_set_and_gives_a_warning(
+    image: str | None, instance_type: str
+) -> None:
     """Without a published source, nothing is guessed."""
     choice = default_inference_ami(image, InstanceType.of(instance_type))
     assert (choice.ami, choice.certainty) == (None, None)

@@ -22,7 +22,8 @@ assert main(["check", *sys.argv[1:]]) == 0
 print(json.dumps([*sys.modules]))
 """
 FORMATS = {
-    f"model_files.{name}" for name in ("onnx_file", "torchscript", "tensorrt_plan", "trees", "other_formats")
+    f"model_files.{name}"
+    for name in ("onnx_file", "torchscript", "tensorrt_plan", "trees", "other_formats")
 }
 RULE_MODULES = {f"model_config.checks.{chapter.module}" for chapter in CHAPTERS}
 #: What no model of the Python backend needs that has neither an environment nor an error.
@@ -98,7 +99,13 @@ def test_check_loads_what_the_models_need(cache: Path) -> None:
     modules = _loaded(cache, "models/catalog")
     chapters = {name.removeprefix("model_config.checks.") for name in modules & RULE_MODULES}
     assert "python_backend" in chapters
-    assert not chapters & {"onnx", "ensemble", "environments.environment_use", "generation.vllm", "sagemaker"}
+    assert not chapters & {
+        "onnx",
+        "ensemble",
+        "environments.environment_use",
+        "generation.vllm",
+        "sagemaker",
+    }
     assert not modules & NEEDLESS
 
 
@@ -106,7 +113,11 @@ def test_check_loads_the_reader_of_the_format(cache: Path) -> None:
     """A check of an ONNX model and an ensemble loads the reader of ONNX alone, and the graph."""
     modules = _loaded(cache, "models/reviews")
     assert modules & FORMATS == {"model_files.onnx_file"}
-    assert {"model_config.checks.onnx", "model_config.checks.ensemble", "model_config.ensemble"} <= modules
+    assert {
+        "model_config.checks.onnx",
+        "model_config.checks.ensemble",
+        "model_config.ensemble",
+    } <= modules
 
 
 def test_repeated_check_loads_no_rules(cache: Path) -> None:

@@ -71,7 +71,9 @@ def test_platform_as_backend(name: str, field: str, tmp_path: Path) -> None:
     assert finding.message == f'unable to find backend library for backend "{name}"'
     assert finding.hint == f"did you mean {field}?"
     if name.startswith("onnx") and "_" not in name:
-        (finding,) = _findings(f'platform: "{name}"\n', Target(), tmp_path / "b", "backend-platform")
+        (finding,) = _findings(
+            f'platform: "{name}"\n', Target(), tmp_path / "b", "backend-platform"
+        )
         assert finding.hint == f"write {field}"
 
 
@@ -88,7 +90,9 @@ def test_warmup_batch_of_a_model_that_is_completed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("memory_gib", "fits"), [(0.375, True), (0.374, False)])
-def test_shared_memory_counts_tensors_of_a_whole_batch(memory_gib: float, fits: bool, tmp_path: Path) -> None:
+def test_shared_memory_counts_tensors_of_a_whole_batch(
+    memory_gib: float, fits: bool, tmp_path: Path
+) -> None:
     """Two instances need 16 MiB each, and 1.25 times a batch of 8 inputs and outputs of 4 MiB: 192 MiB."""
     found = _findings(LARGE, Target(memory_gib=memory_gib), tmp_path, "target-shared-memory")
     assert bool(found) is not fits
@@ -148,7 +152,9 @@ def test_storage_holds_the_largest_model_or_all(
         ("version_policy: { all {} }", ("10", "9", "2")),
     ],
 )
-def test_versions_are_loaded_newest_first(policy: str, loaded: tuple[str, ...], tmp_path: Path) -> None:
+def test_versions_are_loaded_newest_first(
+    policy: str, loaded: tuple[str, ...], tmp_path: Path
+) -> None:
     """Without a version policy only the version with the largest number is loaded."""
     files = {f"m/{version}/model.py": CLASS for version in (2, 9, 10)}
     root = write({"m/config.pbtxt": f'backend: "python"\n{policy}\n', **files}, tmp_path / "models")
@@ -170,4 +176,6 @@ def test_number_of_an_unknown_data_type_is_located(tmp_path: Path) -> None:
 def test_a_rule_can_be_called_by_its_name() -> None:
     """Registering a function as a rule leaves the function in its module."""
     for rule in RULES.values():
-        assert getattr(sys.modules[rule.function.__module__], rule.function.__name__) is rule.function
+        assert (
+            getattr(sys.modules[rule.function.__module__], rule.function.__name__) is rule.function
+        )

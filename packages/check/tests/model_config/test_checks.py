@@ -55,7 +55,9 @@ def test_failing_example_trips_only_its_rule(key: str, tmp_path: Path) -> None:
     """Only its own rule reports it, with an existing path or the repository, a hint and a source."""
     example, rule = EXAMPLES[key], RULES[code_of(key)]
     findings = _check(example.failing, example.target, tmp_path).findings
-    assert {(finding.code, finding.severity) for finding in findings} == {(rule.code, rule.severity)}
+    assert {(finding.code, finding.severity) for finding in findings} == {
+        (rule.code, rule.severity)
+    }
     for finding in findings:
         path = tmp_path / "models" / finding.path
         assert finding.path == "." or path.is_symlink() or path.exists()
@@ -93,7 +95,11 @@ def _faults() -> Iterator[tuple[str, int]]:
     for path in CHECKS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             call = node.value if isinstance(node, ast.Yield) else None
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Problem":
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Name)
+                and call.func.id == "Problem"
+            ):
                 yield path.name, call.lineno
 
 
@@ -147,7 +153,9 @@ def test_documentation_is_up_to_date() -> None:
     spec.loader.exec_module(generator)
     reference = PROJECT / "docs" / "reference"
     files = [reference / "checks.md", *(reference / "checks").iterdir()]
-    written = {file.relative_to(reference).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    written = {
+        file.relative_to(reference).as_posix(): file.read_text(encoding="utf-8") for file in files
+    }
     assert written == generator.render(), "run python dev/generate_checks_doc.py"
     assert json.loads(generator.DATA.read_text(encoding="utf-8")) == generator.examples()
 
@@ -174,7 +182,9 @@ def test_imports_that_the_image_lacks(
     code: str, files: dict[str, str | bytes | None], missing: list[str], tmp_path: Path
 ) -> None:
     """Only imports that must succeed count, and files of the model are found."""
-    report = _check({**one(HEAD), **files, "m/1/model.py": code + CLASS}, Target(default_model="m"), tmp_path)
+    report = _check(
+        {**one(HEAD), **files, "m/1/model.py": code + CLASS}, Target(default_model="m"), tmp_path
+    )
     assert [each.message for each in report.findings] == [
         f'the image has no package "{name}"' for name in missing
     ]
@@ -219,7 +229,9 @@ def test_only_a_text_file_is_a_misnamed_configuration(tmp_path: Path) -> None:
     files = {"m/1/model.onnx": relu(), "m/config.json": "{}", "m/labels.txt": "", "m/configs": None}
     found = _check(files, None, tmp_path).findings
     assert found == ()
-    unknown = _check({"m/1/weights.bin": "x", "m/config.pbtx": HEAD}, None, tmp_path / "unknown").findings
+    unknown = _check(
+        {"m/1/weights.bin": "x", "m/config.pbtx": HEAD}, None, tmp_path / "unknown"
+    ).findings
     hint = 'rename "config.pbtx" to "config.pbtxt"'
     assert [(each.code, each.hint) for each in unknown] == [
         ("backend-config-name", hint),
@@ -245,7 +257,10 @@ def test_swapped_key_and_value_of_a_map(tmp_path: Path) -> None:
 
 def test_source_of_a_python_model_is_checked_without_weights(tmp_path: Path) -> None:
     """Without local files, a ``model.py`` that is there is checked, and one that is not is listed."""
-    files = {**one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), "n/config.pbtxt": HEAD}
+    files = {
+        **one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}),
+        "n/config.pbtxt": HEAD,
+    }
     report = _check(files, Target("server", local_files=False), tmp_path)
     assert [each.code for each in report.findings] == ["python-execute"]
     assert report.not_checked == ("n: model files not checked",)
@@ -263,11 +278,16 @@ def test_hint_names_the_package_and_not_the_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "codes"),
     [
-        (["bin/activate", "lib/python3.12/site-packages/torch/__init__.py"], {"python-import-missing"}),
+        (
+            ["bin/activate", "lib/python3.12/site-packages/torch/__init__.py"],
+            {"python-import-missing"},
+        ),
         (["bin/activate", "lib/python3.12/site-packages/shared.pth"], set()),  # may add any folder
     ],
 )
-def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], tmp_path: Path) -> None:
+def test_imports_that_the_environment_lacks(
+    names: list[str], codes: set[str], tmp_path: Path
+) -> None:
     """The packages of an environment are known unless a ``.pth`` file adds folders."""
     files = {
         **one(HEAD + ENVIRONMENT % HERE),
@@ -282,7 +302,9 @@ def test_imports_that_the_environment_lacks(names: list[str], codes: set[str], t
     ("target", "is_left_out"),
     [(Target(default_model="pipe"), False), (Target("sagemaker-multi-model"), True), (None, False)],
 )
-def test_environment_of_another_model(target: Target | None, is_left_out: bool, tmp_path: Path) -> None:
+def test_environment_of_another_model(
+    target: Target | None, is_left_out: bool, tmp_path: Path
+) -> None:
     """An archive contains the folders of an ensemble, but not those of unrelated models."""
     config = ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/../a/env"
     files = {**ensemble(ONE_STEP), "a/env": packed("bin/activate")}
@@ -291,4 +313,6 @@ def test_environment_of_another_model(target: Target | None, is_left_out: bool, 
         files |= {"pipe/config.pbtxt": steps}
     files |= {"b/config.pbtxt": HEAD + config, "b/1/model.py": CLASS}
     report = _check(files, target, tmp_path)
-    assert [each.code for each in report.findings] == (["python-environment"] if is_left_out else [])
+    assert [each.code for each in report.findings] == (
+        ["python-environment"] if is_left_out else []
+    )

@@ -106,7 +106,9 @@ instance_group { kind: KIND_CPU }
         (("output",), None),
     ],
 )
-def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int, int, int] | None) -> None:
+def test_places_of_fields(
+    path: tuple[str | int, ...], place: tuple[int, int, int, int] | None
+) -> None:
     """A field is found by name and index, a map entry by its key, an absent field by its parent."""
     assert Locations(TEXT).find(path) == place
 
@@ -127,7 +129,9 @@ def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int, in
         (("input", 2), None, None),
     ],
 )
-def test_parts_of_fields(path: tuple[str | int, ...], statement: str | None, value: str | None) -> None:
+def test_parts_of_fields(
+    path: tuple[str | int, ...], statement: str | None, value: str | None
+) -> None:
     """A fix gets the text that removes a field and the text of its value, of exactly the field it names."""
     spans = Locations(TEXT).spans(path)
     found = spans and tuple(TEXT[slice(*span)] for span in (spans.statement, spans.value))
@@ -138,7 +142,10 @@ def test_a_separator_belongs_to_its_statement() -> None:
     """Removing a field removes the comma or semicolon behind it, but not its comment."""
     text = 'name: "m" ; max_batch_size: 8, # eight\n'
     spans = Locations(text).spans(("name",)), Locations(text).spans(("max_batch_size",))
-    assert [text[slice(*each.statement)] for each in spans if each] == ['name: "m" ;', "max_batch_size: 8,"]
+    assert [text[slice(*each.statement)] for each in spans if each] == [
+        'name: "m" ;',
+        "max_batch_size: 8,",
+    ]
 
 
 def test_written_text_is_stable_and_reads_back() -> None:
@@ -207,7 +214,15 @@ def test_long_configuration_is_read_in_linear_time(text: str) -> None:
         (HEAD + "input { " * 5000, "text-unknown-field"),
     ],
     ids=[
-        *("dims", "lines", "backslashes", "blanks", "many escapes", "runs of backslashes", "quotes"),
+        *(
+            "dims",
+            "lines",
+            "backslashes",
+            "blanks",
+            "many escapes",
+            "runs of backslashes",
+            "quotes",
+        ),
         *("escapes", "holes", "blocks", "digits", "name", "nested"),
     ],
 )

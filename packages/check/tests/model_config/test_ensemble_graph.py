@@ -16,7 +16,9 @@ from triton_model_check.model_repository import ModelRepository
 def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:
     """Return a step in the text format."""
     maps = [("input_map", reads), ("output_map", writes)]
-    lines = [f'{name} {{ key: "{k}" value: "{v}" }}' for name, pairs in maps for k, v in pairs.items()]
+    lines = [
+        f'{name} {{ key: "{k}" value: "{v}" }}' for name, pairs in maps for k, v in pairs.items()
+    ]
     return f'step {{ model_name: "{model}" model_version: -1 {" ".join(lines)} }}'
 
 
@@ -51,7 +53,8 @@ def test_faults_are_reported_once() -> None:
 def test_cycle_names_its_tensors() -> None:
     """The tensors of a cycle are found, with the tensors that depend on them."""
     loop = graph(
-        step("j", {"U": "IN", "V": "t2"}, {"W": "t1"}), step("b", {"P": "t1"}, {"Q": "t2", "R": "OUT"})
+        step("j", {"U": "IN", "V": "t2"}, {"W": "t1"}),
+        step("b", {"P": "t1"}, {"Q": "t2", "R": "OUT"}),
     )
     assert loop.in_cycle == ("OUT", "t1", "t2")
 
@@ -66,7 +69,11 @@ def test_decoupled_branches_may_not_join() -> None:
 def test_prints_as_text_and_as_mermaid() -> None:
     """The text has one line for each step; Mermaid has the tensors on its arrows, with escaped names."""
     chain = graph(*CHAIN)
-    assert str(chain).splitlines() == ["pipe: IN -> OUT", "  1. a(X=IN) -> Y=t", "  2. b(P=t) -> Q=OUT"]
+    assert str(chain).splitlines() == [
+        "pipe: IN -> OUT",
+        "  1. a(X=IN) -> Y=t",
+        "  2. b(P=t) -> Q=OUT",
+    ]
     assert chain.to_mermaid().splitlines() == [
         *("flowchart LR", '  in0(["IN"])', '  step0["a"]', '  step1["b"]', '  out0(["OUT"])'),
         *('  in0 -->|"IN"| step0', '  step1 -->|"OUT"| out0', '  step0 -->|"t"| step1'),
@@ -139,5 +146,7 @@ def test_step_without_configuration_has_no_tensors(tmp_path: Path) -> None:
     unknown = [finding for finding in report.findings if finding.code == "ensemble-unknown-tensor"]
     found = [finding.message for finding in unknown]
     assert [finding.hint for finding in unknown] == ["add it to the model"] * 2
-    assert 'step 1 ("b") input_map: ensemble tensor "IN" is mapped to non-existing input "X"' in found
+    assert (
+        'step 1 ("b") input_map: ensemble tensor "IN" is mapped to non-existing input "X"' in found
+    )
     assert report.verdict == "rejected"

@@ -15,9 +15,7 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.untrusted.budget import count_elements
 
 PYTHON = 'backend: "python"\n'
-TENSORS = (
-    'input { name: "x" data_type: TYPE_FP32 dims: 1 }\noutput { name: "y" data_type: TYPE_FP32 dims: 1 }\n'
-)
+TENSORS = 'input { name: "x" data_type: TYPE_FP32 dims: 1 }\noutput { name: "y" data_type: TYPE_FP32 dims: 1 }\n'
 MODEL = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 FIELD = "9223372036854775807,"
 
@@ -34,10 +32,16 @@ def _codes(findings: tuple[Finding, ...]) -> dict[str, int]:
 
 def test_a_hundred_findings_of_a_check_are_listed(tmp_path: Path) -> None:
     """A generated file may have any number of errors; one more finding says that there are more."""
-    config = PYTHON + "".join(f'input {{ name: "{number}" dims: 1 }}\n' for number in range(150)) + TENSORS
+    config = (
+        PYTHON
+        + "".join(f'input {{ name: "{number}" dims: 1 }}\n' for number in range(150))
+        + TENSORS
+    )
     report = _check(tmp_path, config, {"1/model.py": MODEL})
     assert set(_codes(report.findings).values()) == {101}
-    assert "there are more errors of this check" in "".join(each.message for each in report.findings)
+    assert "there are more errors of this check" in "".join(
+        each.message for each in report.findings
+    )
 
 
 def test_long_messages_are_shortened(tmp_path: Path) -> None:
@@ -61,7 +65,9 @@ def test_large_python_source_is_not_checked(source: bytes, tmp_path: Path) -> No
     """It is named in the summary and is no error, because Triton may load it."""
     report = _check(tmp_path, PYTHON + TENSORS, {"1/model.py": source})
     assert (report.findings, report.verdict) == ((), "loads")
-    assert report.not_checked == ("m/1/model.py: content not checked: it is too large to be parsed",)
+    assert report.not_checked == (
+        "m/1/model.py: content not checked: it is too large to be parsed",
+    )
 
 
 def test_large_module_of_a_python_model_is_ignored(tmp_path: Path) -> None:
@@ -125,4 +131,9 @@ def test_strange_file_names_are_findings(name: str, backend: str, tmp_path: Path
     config = f'backend: "{backend}"\ndefault_model_filename: "{name}"\n{TENSORS}'
     with cpu_limit():
         report = _check(tmp_path, config, {"1/model.onnx": b""})
-    assert {each.path for each in report.findings} <= {"m/config.pbtxt", "m/1", "m", "m/1/model.onnx"}
+    assert {each.path for each in report.findings} <= {
+        "m/config.pbtxt",
+        "m/1",
+        "m",
+        "m/1/model.onnx",
+    }

@@ -32,7 +32,9 @@ def trees(parameter: str, model_type: str, file: str = "") -> str:
     )
 
 
-def _codes(folder: Path, config: str, files: dict[str, bytes], target: Target | None = None) -> list[str]:
+def _codes(
+    folder: Path, config: str, files: dict[str, bytes], target: Target | None = None
+) -> list[str]:
     write({"config.pbtxt": config, **files}, folder / "m")
     report = ModelRepository.from_directory(folder).check(target or Target(default_model="m"))
     return [finding.code for finding in report.errors]
@@ -42,21 +44,36 @@ FOR_EACH_GPU = f'backend: "tensorrt" cc_model_filenames {{ key: "7.5" value: "t4
 SAVED_MODEL = f'platform: "tensorflow_savedmodel" default_model_filename: "resnet"\n{IO}'
 UBJSON = b"{L\0\0\0\0\0\0\0\x07learner"
 NOT_REFUSED: dict[str, tuple[str, dict[str, bytes]]] = {
-    "Python code of PyTorch": (f'backend: "pytorch" runtime: "model.py"\n{IO}', {"1/model.py": b"#"}),
+    "Python code of PyTorch": (
+        f'backend: "pytorch" runtime: "model.py"\n{IO}',
+        {"1/model.py": b"#"},
+    ),
     "Python code by its name": (named("pytorch", "net.py"), {"1/net.py": b"#"}),
     "AOT Inductor": ('backend: "pytorch" platform: "torch_aoti"\n', {"1/model.pt2": b"PK"}),
     "AOT Inductor by its platform": ('platform: "torch_aoti"\n', {"1/model.pt2": b"PK"}),
     "a file for each GPU": (FOR_EACH_GPU, {"1/t4.plan": plan()}),
     "another name": (named("pytorch", "net.bin"), {"1/net.bin": torchscript("x: Tensor")}),
     "a path": (named("tensorrt", "t4/net.engine"), {"1/t4/net.engine": plan()}),
-    "an unpicked version": (f'backend: "tensorrt"\n{IO}', {"1/readme.txt": b"", "2/model.plan": plan()}),
+    "an unpicked version": (
+        f'backend: "tensorrt"\n{IO}',
+        {"1/readme.txt": b"", "2/model.plan": plan()},
+    ),
     "ONNX for OpenVINO": (named("openvino", "model.onnx"), {"1/model.onnx": b"\x08"}),
     "OpenVINO without weights": (f'backend: "openvino"\n{IO}', {"1/model.xml": b"<net></net>"}),
     "another backend": (f'backend: "my_backend"\n{IO}', {"1/weights.bin": b""}),
     "DALI code": (f'backend: "dali"\n{IO}', {"1/dali.py": b"#"}),
-    "trees of newer images": (trees("is_classifier", "xgboost_json"), {"1/xgboost.json": b'{"learner": 1}'}),
-    "trees in a folder": (trees("output_class", "lightgbm", "trees"), {"1/trees/model.txt": b"tree\n"}),
-    "trees of another name": (trees("output_class", "xgboost_ubj", "trees.bin"), {"1/trees.bin": UBJSON}),
+    "trees of newer images": (
+        trees("is_classifier", "xgboost_json"),
+        {"1/xgboost.json": b'{"learner": 1}'},
+    ),
+    "trees in a folder": (
+        trees("output_class", "lightgbm", "trees"),
+        {"1/trees/model.txt": b"tree\n"},
+    ),
+    "trees of another name": (
+        trees("output_class", "xgboost_ubj", "trees.bin"),
+        {"1/trees.bin": UBJSON},
+    ),
     "a SavedModel of another name": (SAVED_MODEL, {"1/resnet/saved_model.pb": b"\x08\x01"}),
     "a GraphDef": (f'platform: "tensorflow_graphdef"\n{IO}', {"1/model.graphdef": b"\x0a\x01"}),
 }
@@ -74,7 +91,12 @@ def test_model_that_may_load_is_not_refused(case: str, tmp_path: Path) -> None:
     [
         (f'backend: "pytorch"\n{IO}', "net.pt", torchscript("x: Tensor"), "model-file-missing"),
         (f'backend: "tensorrt"\n{IO}', "model.plan", b"", "plan-not-a-plan"),
-        (f'platform: "tensorflow_graphdef"\n{IO}', "model.graphdef", b"\x1f\x8b\x08", "model-file-format"),
+        (
+            f'platform: "tensorflow_graphdef"\n{IO}',
+            "model.graphdef",
+            b"\x1f\x8b\x08",
+            "model-file-format",
+        ),
         (trees("output_class", "xgboost_json"), "xgboost.json", b"tree\n", "tree-model-type"),
     ],
 )

@@ -19,9 +19,7 @@ from triton_model_check.model_repository import ModelRepository
 
 LFS = "file-git-lfs-pointer"
 LABELS = HEAD.replace('"Y"', '"Y" label_filename: "labels.txt"')
-WARM = (
-    'model_warmup [ { name: "w" batch_size: 1 inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 400 ] '
-)
+WARM = 'model_warmup [ { name: "w" batch_size: 1 inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 400 ] '
 STATE = (
     "sequence_batching { state [ { "
     'input_name: "S" output_name: "T" data_type: TYPE_FP32 dims: [ 400 ] '
@@ -49,7 +47,9 @@ POINTED: dict[str, Files] = {
     "m/1/tokenizer/tokenizer.json": one(HEAD),
     "m/labels.txt": one(LABELS),
     "m/env.tar.gz": one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env.tar.gz"),
-    "m/warmup/x": one(HEAD.replace("dims: [ 4 ]", "dims: [ 400 ]") + WARM + 'input_data_file: "x" } } } ]\n'),
+    "m/warmup/x": one(
+        HEAD.replace("dims: [ 4 ]", "dims: [ 400 ]") + WARM + 'input_data_file: "x" } } } ]\n'
+    ),
     "m/initial_state/zero": one(HEAD + STATE),
     "m/1/model.onnx": {"m/config.pbtxt": ONNX},
     "m/1/model.onnx.data": {"m/config.pbtxt": ONNX, "m/1/model.onnx": _external()},
@@ -116,7 +116,9 @@ def test_a_pointer_has_the_first_line_of_the_specification(
         ({".tritonignore": b"\xff"}, True),
     ],
 )
-def test_pointer_that_is_not_packed_is_no_error(rules: Files, is_reported: bool, tmp_path: Path) -> None:
+def test_pointer_that_is_not_packed_is_no_error(
+    rules: Files, is_reported: bool, tmp_path: Path
+) -> None:
     """The rules of every ``.tritonignore`` above the file decide, as they do when it is packed."""
     report = _check({**one(HEAD), **rules, "m/1/big/w.npz": POINTER}, tmp_path)
     assert [each.path for each in report.errors] == ["m/1/big/w.npz"] * is_reported
@@ -133,14 +135,22 @@ def test_without_files_only_the_configuration_is_looked_at(tmp_path: Path) -> No
     """The weights are stored elsewhere then, so a pointer may be in their place."""
     report = _check({**one(HEAD), "m/1/w.npz": POINTER}, tmp_path / "a", Target(local_files=False))
     assert report.errors == ()
-    report = _check({**one(HEAD), "m/config.pbtxt": POINTER}, tmp_path / "b", Target(local_files=False))
+    report = _check(
+        {**one(HEAD), "m/config.pbtxt": POINTER}, tmp_path / "b", Target(local_files=False)
+    )
     assert [each.code for each in report.errors] == [LFS]
 
 
 def test_folders_are_looked_into_once_and_only_inside_the_repository(tmp_path: Path) -> None:
     """Links that lead above or out of the repository end nowhere, and no file is reported twice."""
     write({"w.npz": POINTER}, tmp_path / "outside")
-    links = {"again": "real", "above": "..", "root": "/", "out": str(tmp_path / "outside"), "loop": "loop"}
+    links = {
+        "again": "real",
+        "above": "..",
+        "root": "/",
+        "out": str(tmp_path / "outside"),
+        "loop": "loop",
+    }
     files = {f"m/1/{name}": f"->{target}" for name, target in links.items()}
     (error,) = _check({**one(HEAD), "m/1/real/w.npz": POINTER, **files}, tmp_path).errors
     assert error.path in ("m/1/real/w.npz", "m/1/again/w.npz")
@@ -160,7 +170,9 @@ def test_small_files_are_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     folder = ModelFolder("m", tmp_path / "m")
     assert folder.config is not None
     monkeypatch.setattr(os, "open", counted)
-    packed = ModelRepository.from_directory(tmp_path)._packed_files({"m": folder}, is_archive=False)["m"]
+    packed = ModelRepository.from_directory(tmp_path)._packed_files(
+        {"m": folder}, is_archive=False
+    )["m"]
     assert packed.findings.git_lfs_pointers == ()
     assert sorted(path.rpartition("/")[2] for path in opened) == ["model.py", "tiny.npz"]
 
@@ -171,7 +183,9 @@ def test_small_files_are_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_line_ends_are_one_finding(tmp_path: Path) -> None:
     """A checkout changes all files at once, so a warning for each would hide the others."""
     files = {
-        path: text.replace("\n", "\r\n").encode() for path, text in one(HEAD).items() if isinstance(text, str)
+        path: text.replace("\n", "\r\n").encode()
+        for path, text in one(HEAD).items()
+        if isinstance(text, str)
     }
     report = _check({**files, "m/1/notes.txt": b"a\r\n", "m/1/late.py": b"a\nb\r\n"}, tmp_path)
     (warning,) = report.findings
@@ -191,7 +205,12 @@ def test_names_in_two_unicode_forms_collide(tmp_path: Path) -> None:
     """A disk that does not distinguish the forms keeps one of the files; only names in the archive count."""
     report = _check({**one(HEAD), "m/1/\u00e9.txt": "x", "m/1/e\u0301.txt": "y"}, tmp_path / "a")
     assert {each.code for each in report.warnings} == {"file-names-collide", "file-name-form"}
-    files = {**one(HEAD), ".tritonignore": "Notes.txt\n", "m/1/Notes.txt": "x", "m/1/notes.txt": "y"}
+    files = {
+        **one(HEAD),
+        ".tritonignore": "Notes.txt\n",
+        "m/1/Notes.txt": "x",
+        "m/1/notes.txt": "y",
+    }
     assert _check(files, tmp_path / "b").findings == ()
 
 

@@ -84,9 +84,13 @@ def test_range_is_what_is_wrong(files: Files, code: str, shown: str, tmp_path: P
     ],
     ids=["configuration", "first file", "repository", "nothing"],
 )
-def test_finding_without_a_line_is_shown_in_the_nearest_file(files: Files, file: str, tmp_path: Path) -> None:
+def test_finding_without_a_line_is_shown_in_the_nearest_file(
+    files: Files, file: str, tmp_path: Path
+) -> None:
     """A model stands for its folder, a repository for its first file; without any file, the name is fixed."""
     root = write(files, tmp_path / "models")
     root.mkdir(exist_ok=True)
     report = ModelRepository.from_directory(root).check(Target(), is_packed=False)
-    assert {each.place.file for each in report.findings if each.place and each.line is None} == {file}
+    assert {each.place.file for each in report.findings if each.place and each.line is None} == {
+        file
+    }

@@ -14,7 +14,9 @@ from triton_model_check.model_config.python_source import PythonSource
 HEAD = "import triton_python_backend_utils as pb_utils\n"
 
 
-def calls_in(tmp_path: Path, source: str, config: str = 'backend: "python"', **modules: str) -> ModelCalls:
+def calls_in(
+    tmp_path: Path, source: str, config: str = 'backend: "python"', **modules: str
+) -> ModelCalls:
     folder = tmp_path / "m"
     (folder / "1").mkdir(parents=True)
     (folder / "config.pbtxt").write_text(config)
@@ -33,7 +35,10 @@ REQUEST = "pb_utils.InferenceRequest(inputs=[], model_name={})\n"
     ("source", "expected"),
     [
         (REQUEST.format('"scale"'), ["scale"]),
-        ("from triton_python_backend_utils import InferenceRequest\nInferenceRequest(model_name='a')", ["a"]),
+        (
+            "from triton_python_backend_utils import InferenceRequest\nInferenceRequest(model_name='a')",
+            ["a"],
+        ),
         ("NAME = 'scale'\n" + REQUEST.format("NAME"), ["scale"]),
         ("def f(self):\n    self.name = 'a'\n    " + REQUEST.format("self.name"), ["a"]),
         ("x = 'a'\nx = 'b'\n" + REQUEST.format("x"), ["a", "b"]),
@@ -42,7 +47,9 @@ REQUEST = "pb_utils.InferenceRequest(inputs=[], model_name={})\n"
         ("print(pb_utils.InferenceResponse([]))", []),
     ],
 )
-def test_called_models_are_strings_in_the_source(tmp_path: Path, source: str, expected: list[str]) -> None:
+def test_called_models_are_strings_in_the_source(
+    tmp_path: Path, source: str, expected: list[str]
+) -> None:
     """A name is found as a string, in a variable or attribute of strings, and as a positional argument."""
     found = calls_in(tmp_path, source)
     assert list(found.sites) == expected
@@ -92,7 +99,9 @@ def test_only_python_models_call(tmp_path: Path) -> None:
     """Files of other backends are not read, and neither is a file that is not valid Python."""
     call = REQUEST.format("'a'")
     assert not calls_in(tmp_path / "onnx", call, 'backend: "onnxruntime"').models
-    assert not calls_in(tmp_path / "other", call, 'backend: "python" default_model_filename: "m.so"').models
+    assert not calls_in(
+        tmp_path / "other", call, 'backend: "python" default_model_filename: "m.so"'
+    ).models
     assert not calls_in(tmp_path / "broken", call + "def").models
 
 
@@ -100,7 +109,9 @@ MODEL = "class TritonPythonModel:\n    def execute(self, requests):\n{}\n"
 
 
 def line_of(body: str) -> int | None:
-    return PythonSource("1/model.py", MODEL.format(indent(body, " " * 8)).encode()).line_without_response
+    return PythonSource(
+        "1/model.py", MODEL.format(indent(body, " " * 8)).encode()
+    ).line_without_response
 
 
 @pytest.mark.parametrize(

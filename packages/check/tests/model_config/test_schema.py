@@ -20,13 +20,19 @@ other = descriptor_pb2.FileDescriptorProto(name="model_config.proto", package="i
 other.message_type.add(name="ModelConfig").field.add(name="added", number=99, type=9, label=1)
 descriptor_pool.Default().Add(other)
 """
-SCHEMA_FIRST = "from triton_model_check.model_config.text import parse_model_config; parse_model_config('')\n"
+SCHEMA_FIRST = (
+    "from triton_model_check.model_config.text import parse_model_config; parse_model_config('')\n"
+)
 
 
 def test_schema_is_that_of_tritonclient() -> None:
     """The committed descriptor and its license are those of the installed tritonclient."""
-    assert facts_refresh.SCHEMA.read_bytes() == facts_refresh.published_schema(), "make facts-refresh"
-    assert facts_refresh.SCHEMA_LICENSE.read_text() == facts_refresh.published_license(), "make facts-refresh"
+    assert facts_refresh.SCHEMA.read_bytes() == facts_refresh.published_schema(), (
+        "make facts-refresh"
+    )
+    assert facts_refresh.SCHEMA_LICENSE.read_text() == facts_refresh.published_license(), (
+        "make facts-refresh"
+    )
 
 
 def test_every_message_and_field_has_a_typed_value() -> None:
@@ -46,7 +52,9 @@ def test_number_without_a_name_is_shown() -> None:
 
 @pytest.mark.parametrize("first", [SCHEMA_FIRST, ""], ids=["schema first", "tritonclient first"])
 @pytest.mark.parametrize(
-    "theirs", ["from tritonclient.grpc import model_config_pb2\n", OTHER_SCHEMA], ids=["same", "other"]
+    "theirs",
+    ["from tritonclient.grpc import model_config_pb2\n", OTHER_SCHEMA],
+    ids=["same", "other"],
 )
 def test_schema_and_tritonclient_share_one_process(first: str, theirs: str) -> None:
     """The schema and tritonclient's, also of another version, can be loaded in either order.

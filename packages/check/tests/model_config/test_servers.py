@@ -60,10 +60,14 @@ def test_followed_size_is_enough_on_a_server_too(tmp_path: Path) -> None:
     assert found.message == (
         "2 instances of Python models take 128 MiB of /dev/shm at their start with image 23.05, got 64 MiB"
     )
-    assert found.hint.startswith("start the container with --shm-size=256m, and check with --shm-size 256m;")
+    assert found.hint.startswith(
+        "start the container with --shm-size=256m, and check with --shm-size 256m;"
+    )
     (found,) = _findings(files, tmp_path / "again", "kubernetes", **known)
     assert found.hint.startswith("mount an emptyDir volume with medium: Memory at /dev/shm")
-    assert not _findings(files, tmp_path / "large", "docker", image_version="23.05", shm_bytes=256 << 20)
+    assert not _findings(
+        files, tmp_path / "large", "docker", image_version="23.05", shm_bytes=256 << 20
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,11 @@ def test_followed_size_is_enough_on_a_server_too(tmp_path: Path) -> None:
     ],
 )
 def test_broken_configuration_of_another_name(
-    platform: Platform, known: dict[str, Any], path: str | None, severity: str | None, tmp_path: Path
+    platform: Platform,
+    known: dict[str, Any],
+    path: str | None,
+    severity: str | None,
+    tmp_path: Path,
 ) -> None:
     """It is a warning until its name is chosen; a name without a file means config.pbtxt."""
     files = one(HEAD, **{"m/configs/h100.pbtxt": BROKEN, "m/configs/notes.txt": "x"})
@@ -92,7 +100,9 @@ def test_chosen_configuration_replaces_the_other_one(tmp_path: Path) -> None:
     """All rules read configs/NAME.pbtxt in place of config.pbtxt."""
     files = one(BROKEN, **{"m/configs/h100.pbtxt": HEAD + "instance_group { count: -1 }\n"})
     found = _findings(files, tmp_path, "server", model_config_name="h100")
-    assert [(each.code, each.path) for each in found] == [("instance-count", "m/configs/h100.pbtxt")]
+    assert [(each.code, each.path) for each in found] == [
+        ("instance-count", "m/configs/h100.pbtxt")
+    ]
 
 
 def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) -> None:
@@ -103,7 +113,9 @@ def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) ->
     assert found.message.endswith("(the server does not load it)")
     (found,) = _findings(files, tmp_path / "all", "server", load_models=("*",))
     assert found.severity.value == "error"
-    with pytest.raises(InvalidValueError, match=r'has no such model, got .pipa.; did you mean "pipe"'):
+    with pytest.raises(
+        InvalidValueError, match=r'has no such model, got .pipa.; did you mean "pipe"'
+    ):
         _findings(files, tmp_path / "absent", "server", load_models=("pipa",))
 
 
@@ -120,7 +132,12 @@ def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) ->
         ("onnxruntim", "server", {}, None),  # backend-misspelled reports it
         ("onnxruntim", "sagemaker", {"image_version": "26.05"}, 'did you mean "onnxruntime"'),
         ("vllm", "server", {}, None),
-        ("vllm", "kserve", {}, "use nvcr.io/nvidia/tritonserver:26.07-vllm-python-py3, and --backends vllm"),
+        (
+            "vllm",
+            "kserve",
+            {},
+            "use nvcr.io/nvidia/tritonserver:26.07-vllm-python-py3, and --backends vllm",
+        ),
     ],
 )
 def test_backends_of_an_image(
@@ -131,7 +148,9 @@ def test_backends_of_an_image(
         'platform: "tensorflow_graphdef"\n' * (backend == "tensorflow")
     )
     files: Files = {"m/config.pbtxt": config, "m/1/model.graphdef": b"\n\0"}
-    found = [each for each in _findings(files, tmp_path, platform, **known) if "-backend-" in each.code]
+    found = [
+        each for each in _findings(files, tmp_path, platform, **known) if "-backend-" in each.code
+    ]
     assert [each.hint.startswith(hint or "?") for each in found] == [True] * (hint is not None)
 
 
@@ -143,14 +162,17 @@ def test_newest_image_depends_on_the_publisher(tmp_path: Path) -> None:
         found = _findings(one(HEAD), tmp_path / platform / version, platform, image_version=version)
         codes[platform, version] = [each.code for each in found]
     assert codes["server", "26.07"] == []
-    assert all(codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.07"))
+    assert all(
+        codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.07")
+    )
 
 
 def test_hint_for_a_folder_that_is_a_model_names_the_storage_of_kserve(tmp_path: Path) -> None:
     """KServe copies storageUri, so the parent folder has to be named there."""
     files = {"config.pbtxt": HEAD, "1/model.py": CLASS}
     hints = {
-        platform: next(iter(_findings(files, tmp_path / platform, platform))).hint for platform in SERVERS
+        platform: next(iter(_findings(files, tmp_path / platform, platform))).hint
+        for platform in SERVERS
     }
     assert {platform for platform, hint in hints.items() if "storageUri" in hint} == {"kserve"}
 
@@ -172,7 +194,9 @@ def test_rules_name_platforms_and_no_words_of_sagemaker() -> None:
     for rule in RULES.values():
         assert set(rule.platforms) <= set(PLATFORMS)
         if not set(rule.platforms) <= set(SAGEMAKER):
-            assert not SAGEMAKER_WORDS.search(rule.hint_for(Problem(""), Target("server"))), rule.code
+            assert not SAGEMAKER_WORDS.search(rule.hint_for(Problem(""), Target("server"))), (
+                rule.code
+            )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +214,14 @@ def test_folders_that_are_no_models(
 ) -> None:
     """A server that loads all models ends at each of them, at hidden ones too, and at no file."""
     files = one(
-        HEAD, **{"docs/a.md": "x", "..data/x": "x", ".git/HEAD": "x", "README.md": "x", ".gitignore": "x"}
+        HEAD,
+        **{
+            "docs/a.md": "x",
+            "..data/x": "x",
+            ".git/HEAD": "x",
+            "README.md": "x",
+            ".gitignore": "x",
+        },
     )
     found = _findings(files, tmp_path, platform, **known)
     assert [each.path for each in found if each.code == "server-stray-folder"] == paths
@@ -235,7 +266,10 @@ def test_instances_of_what_runs_in_python(
 @pytest.mark.parametrize(
     ("platform", "lines"),
     [
-        ("kubernetes", ['m/1/model.py: import not checked: the image may have no package "mlflow"']),
+        (
+            "kubernetes",
+            ['m/1/model.py: import not checked: the image may have no package "mlflow"'],
+        ),
         ("sagemaker", []),  # python-import-missing warns of it
     ],
 )
@@ -243,7 +277,10 @@ def test_imports_that_the_image_of_a_server_may_lack(
     platform: Platform, lines: list[str], tmp_path: Path
 ) -> None:
     """They are no findings, but the verdict is about what was checked."""
-    files = {**one(HEAD), "m/1/model.py": f"import json, numpy\nimport mlflow.pyfunc\nimport mlflow\n{CLASS}"}
+    files = {
+        **one(HEAD),
+        "m/1/model.py": f"import json, numpy\nimport mlflow.pyfunc\nimport mlflow\n{CLASS}",
+    }
     repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
     report = repository.check(Target.named(platform), is_packed=False)
     assert list(report.not_checked) == lines

@@ -23,7 +23,10 @@ def test_nothing_known_is_the_default() -> None:
     """``Target()`` is a single-model endpoint with unknown hardware and image."""
     assert Target() == Target("sagemaker", gpu_count=None, image_version=None, local_files=True)
     assert [Target(each).is_sagemaker for each in PLATFORMS] == [False] * 4 + [True] * 2
-    assert [Target(each).mode for each in ("sagemaker", "sagemaker-multi-model")] == ["single", "multi-model"]
+    assert [Target(each).mode for each in ("sagemaker", "sagemaker-multi-model")] == [
+        "single",
+        "multi-model",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,11 @@ def test_nothing_known_is_the_default() -> None:
     ],
 )
 def test_what_a_platform_is_assumed_to_have(
-    platform: Platform, known: dict[str, Any], image: str | None, shm: int | None, memory: float | None
+    platform: Platform,
+    known: dict[str, Any],
+    image: str | None,
+    shm: int | None,
+    memory: float | None,
 ) -> None:
     """Each platform has its image, shared memory and main memory, unless others are known."""
     target = Target.named(platform, **known)
@@ -88,5 +95,7 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 def test_unknown_platform_gets_a_suggestion() -> None:
     """Of a similar name the hint is that name."""
-    with pytest.raises(InvalidValueError, match='x: must be a target, got "kserv"; did you mean "kserve"'):
+    with pytest.raises(
+        InvalidValueError, match='x: must be a target, got "kserv"; did you mean "kserve"'
+    ):
         read_platform("x", "kserv")

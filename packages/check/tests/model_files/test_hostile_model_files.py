@@ -61,7 +61,9 @@ def test_list_of_many_members_is_not_read(tmp_path: Path) -> None:
         file.truncate(64 << 20)
         file.seek(0, 2)
         file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 65535, 65535, 64 << 20, 0, 0))
-    assert describe(path).not_checked == ("content not checked: its list of files has more than 4 MiB",)
+    assert describe(path).not_checked == (
+        "content not checked: its list of files has more than 4 MiB",
+    )
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -92,7 +94,9 @@ def test_member_at_an_impossible_offset_is_absent(tmp_path: Path) -> None:
     name_end = entry + 46 + len("model/data.pkl")
     content[name_end:name_end] = extra
     size = content.index(b"PK\5\6") + 12
-    content[size : size + 4] = struct.pack("<L", struct.unpack_from("<L", content, size)[0] + len(extra))
+    content[size : size + 4] = struct.pack(
+        "<L", struct.unpack_from("<L", content, size)[0] + len(extra)
+    )
     path.write_bytes(content)
     assert (describe(path).faults, describe(path).inputs) == ((), ())
 

@@ -66,7 +66,9 @@ def test_input_with_a_default_is_optional(tmp_path: Path) -> None:
 )
 def test_data_types(data_type: int, name: str, tmp_path: Path) -> None:
     """Types have Triton's names; those that Triton does not have are empty."""
-    content = model("", [node("Identity", ["X"], ["Y"])], [tensor("X", data_type)], [tensor("Y", data_type)])
+    content = model(
+        "", [node("Identity", ["X"], ["Y"])], [tensor("X", data_type)], [tensor("Y", data_type)]
+    )
     assert _described(content, tmp_path).inputs[0].data_type == name
 
 
@@ -125,11 +127,19 @@ def test_an_older_onnx_package_does_not_judge_newer_models(monkeypatch: pytest.M
 def test_shapes_behind_other_operators_are_not_inferred(tmp_path: Path) -> None:
     """Only ONNX Runtime knows the shapes of its own operators."""
     found = _described(CUSTOM, tmp_path)
-    assert (found.outputs[0].shape, found.has_inferred_shapes, found.faults) == ((-1, -1), False, ())
-    assert found.not_checked == ("output shapes not checked: they depend on the operator com.microsoft:Gelu",)
+    assert (found.outputs[0].shape, found.has_inferred_shapes, found.faults) == (
+        (-1, -1),
+        False,
+        (),
+    )
+    assert found.not_checked == (
+        "output shapes not checked: they depend on the operator com.microsoft:Gelu",
+    )
 
 
-def test_unknown_output_shape_leaves_batching_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_output_shape_leaves_batching_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An output without a shape may have a batch dimension, which only inference shows."""
     outputs = [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)]
     content = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], outputs)
@@ -154,7 +164,9 @@ def test_weights_are_not_read(tmp_path: Path) -> None:
 
 def test_weights_within_a_list_of_graphs_are_not_read(tmp_path: Path) -> None:
     """An attribute can have a list of graphs, each with weights of its own."""
-    weights = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=[1 << 14], raw_data=bytes(1 << 16))
+    weights = TensorProto(
+        name="W", data_type=TensorProto.FLOAT, dims=[1 << 14], raw_data=bytes(1 << 16)
+    )
     graph = helper.make_graph([], "branch", [], [], [weights])
     several = helper.make_node("Several", ["X"], ["Y"], branches=[graph, graph])
     assert len(_skeleton(model("", [several], [tensor("X")], [tensor("Y")]), tmp_path)) < 1000
@@ -181,7 +193,10 @@ def test_deeply_nested_graph_is_not_copied(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "ModelProto does not have a graph: it is an empty file"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer, not the file itself"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "is a Git LFS pointer, not the file itself",
+        ),
         (b"<!DOCTYPE html><html>", "Protobuf parsing failed: it is a web page"),
         (b"\x1f\x8b\x08\0", "Protobuf parsing failed: it is a compressed file"),
         (b"PK\x03\x04", "Protobuf parsing failed: it is a zip archive, as PyTorch and Keras write"),
@@ -234,7 +249,9 @@ def _constant(**fields: Any) -> ModelBytes:
 
 def _calls_function(imports: Mapping[str, int], function_imports: Mapping[str, int]) -> bytes:
     """Y = mine:Twice(X), a function of the model."""
-    content = model("", [node("Twice", ["X"], ["Y"], "mine")], [tensor("X")], [tensor("Y")], opsets=imports)
+    content = model(
+        "", [node("Twice", ["X"], ["Y"], "mine")], [tensor("X")], [tensor("Y")], opsets=imports
+    )
     proto = onnx.load_model_from_string(content)
     opsets = [helper.make_opsetid(*each) for each in function_imports.items()]
     body = [node("Add", ["a", "a"], ["b"])]
@@ -252,16 +269,28 @@ _NO_AI_ONNX = "No opset import for domain ai.onnx in a function of the model"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (_graph(node("Relu", ["X"], ["Y"]), node("Abs", ["X"], ["Y"])), 'Duplicate definition of "Y"'),
+        (
+            _graph(node("Relu", ["X"], ["Y"]), node("Abs", ["X"], ["Y"])),
+            'Duplicate definition of "Y"',
+        ),
         (_graph(node("Relu", ["Z"], ["Y"])), f"the operator Relu {_NO_Z}"),
         (_graph(node("Relu", ["X"], ["Z"])), 'the output "Y" is not produced by any operator'),
-        (_graph(helper.make_node("If", ["X"], ["Y"], then_branch=_BRANCH)), f"the operator If {_NO_Z}"),
-        (_graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])), "the graph is not acyclic"),
+        (
+            _graph(helper.make_node("If", ["X"], ["Y"], then_branch=_BRANCH)),
+            f"the operator If {_NO_Z}",
+        ),
+        (
+            _graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])),
+            "the graph is not acyclic",
+        ),
         (_TWO_INPUTS, 'Duplicate definition of "X"'),
         (_graph(*_NAMES), "two nodes with same node name (n)"),
         (_constant(data_type=0), 'the initializer "W" has no valid data type'),
         (_constant(dims=[-4]), 'the initializer "W" has a negative dim'),
-        (_constant(raw_data=bytes(12)), 'the initializer "W" has 12 bytes, but its type and dims need 16'),
+        (
+            _constant(raw_data=bytes(12)),
+            'the initializer "W" has 12 bytes, but its type and dims need 16',
+        ),
         (_constant(dims=[5], raw_data=bytes(20)), "Incompatible dimensions"),
         (_graph(helper.make_node("Softmax", ["X"], ["Y"], axis=5)), "'axis' must be in [-2 , 1]"),
         (_calls_function({"": 13}, {"": 13}), "No opset import for domain mine"),
@@ -276,11 +305,15 @@ def test_invalid_graph(content: bytes, message: str, tmp_path: Path) -> None:
     assert message in found
 
 
-@pytest.mark.parametrize(("values", "is_fault"), [(3, False), (2, True), (5_000, False), (5_001, False)])
+@pytest.mark.parametrize(
+    ("values", "is_fault"), [(3, False), (2, True), (5_000, False), (5_001, False)]
+)
 def test_values_of_an_initializer_are_counted(values: int, is_fault: bool, tmp_path: Path) -> None:
     """An initializer has as many values as its dims need; those of a long list are not counted."""
     dims = 3 if values <= 3 else 5_000
-    weights = TensorProto(name="W", data_type=TensorProto.INT64, dims=[dims], int64_data=[1] * values)
+    weights = TensorProto(
+        name="W", data_type=TensorProto.INT64, dims=[dims], int64_data=[1] * values
+    )
     content = model(
         "",
         [node("Relu", ["X"], ["Y"]), node("Identity", ["W"], ["Z"])],
@@ -289,7 +322,9 @@ def test_values_of_an_initializer_are_counted(values: int, is_fault: bool, tmp_p
         initializers=[weights],
     )
     reasons = [fault.message for fault in _described(content, tmp_path).faults]
-    assert ["has 2 elements, but its dims need 3" in reason for reason in reasons] == [True] * is_fault
+    assert ["has 2 elements, but its dims need 3" in reason for reason in reasons] == [
+        True
+    ] * is_fault
 
 
 def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
@@ -297,15 +332,21 @@ def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
     imports = {"": 13, "mine": 1}
     path = tmp_path / "model.onnx"
     path.write_bytes(
-        model("", [node("Twice", ["X"], ["Y"], "mine")], [tensor("X")], [tensor("Y")], opsets=imports)
+        model(
+            "", [node("Twice", ["X"], ["Y"], "mine")], [tensor("X")], [tensor("Y")], opsets=imports
+        )
     )
     assert [fault.code for fault in describe(path).faults] == ["onnx-operator"]
     assert describe(path, has_op_library=True).faults == ()
     assert _described(_calls_function(imports, {"": 13}), tmp_path).faults == ()
 
 
-@pytest.mark.parametrize("imports", [{"": 27}, {"com.microsoft": 2}, {"ai.onnx.preview.training": 2}])
-def test_operator_sets_of_functions_and_other_domains(imports: dict[str, int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "imports", [{"": 27}, {"com.microsoft": 2}, {"ai.onnx.preview.training": 2}]
+)
+def test_operator_sets_of_functions_and_other_domains(
+    imports: dict[str, int], tmp_path: Path
+) -> None:
     """A function's operator sets have the limits of the model's; other domains have one operator set."""
     content = _calls_function({"": 13, "mine": 1}, {"": 13, **imports})
     assert "is too new" in _fault(content, tmp_path)[1]
@@ -314,9 +355,13 @@ def test_operator_sets_of_functions_and_other_domains(imports: dict[str, int], t
 def test_what_the_runtime_accepts_although_the_file_is_not_exact(tmp_path: Path) -> None:
     """The domain has its long name, an output has no type, or a Constant another type or a name twice."""
     opsets = {"ai.onnx": 13}
-    named = model("", [node("Relu", ["X"], ["Y"], "ai.onnx")], [tensor("X")], [tensor("Y")], opsets=opsets)
+    named = model(
+        "", [node("Relu", ["X"], ["Y"], "ai.onnx")], [tensor("X")], [tensor("Y")], opsets=opsets
+    )
     assert _described(named, tmp_path).faults == ()
-    untyped = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [onnx.ValueInfoProto(name="Y")])
+    untyped = model(
+        "", [node("Relu", ["X"], ["Y"])], [tensor("X")], [onnx.ValueInfoProto(name="Y")]
+    )
     (output,) = _described(untyped, tmp_path).outputs
     assert (output.data_type, output.shape) == ("TYPE_FP32", (-1, 4))
     value = helper.make_tensor("v", TensorProto.INT64, [1], [1])
@@ -347,7 +392,9 @@ _WHOLE = "/opt/ml/model/m/1/whole.bin"
         (_WHOLE, "26.05", f'is in "{_WHOLE}", outside the folder of the model'),
     ],
 )
-def test_external_data(location: str, image_version: str, reason: str | None, tmp_path: Path) -> None:
+def test_external_data(
+    location: str, image_version: str, reason: str | None, tmp_path: Path
+) -> None:
     """The data file exists, is long enough and, in newer images, is beside the model."""
     folder = tmp_path / "m" / "1"
     folder.mkdir(parents=True)
@@ -355,7 +402,9 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
         (folder / name).write_bytes(bytes(size))
     content = _plus(_external_weights(location=location, offset="8", length="16"))
     faults = _described(content, folder, image_version).faults
-    assert [fault.message for fault in faults] == ([f'the external data of "W" {reason}'] if reason else [])
+    assert [fault.message for fault in faults] == (
+        [f'the external data of "W" {reason}'] if reason else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -371,7 +420,9 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
         ({"length": "12"}, "has the length 12, but its type and dims need 16 bytes"),
     ],
 )
-def test_range_of_external_data(entries: dict[str, str], reason: str | None, tmp_path: Path) -> None:
+def test_range_of_external_data(
+    entries: dict[str, str], reason: str | None, tmp_path: Path
+) -> None:
     """The range has the size of the tensor and is in the file; without a length it is as long as needed."""
     (tmp_path / "data.bin").write_bytes(b"\0" * 16)
     content = _plus(_external_weights(location="data.bin", **entries))
@@ -381,7 +432,9 @@ def test_range_of_external_data(entries: dict[str, str], reason: str | None, tmp
 
 def test_external_data_of_a_constant(tmp_path: Path) -> None:
     """The value of a Constant node may be in a file of its own, which must exist."""
-    constant = helper.make_node("Constant", [], ["W"], value=_external_weights(location="absent.bin"))
+    constant = helper.make_node(
+        "Constant", [], ["W"], value=_external_weights(location="absent.bin")
+    )
     content = model("", [constant, node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")])
     assert '"absent.bin", which does not exist' in _fault(content, tmp_path)[1]
 
@@ -395,7 +448,10 @@ def test_missing_file_names_the_file_that_is_there(tmp_path: Path) -> None:
     assert fault.hint == f'copy the model to "{tmp_path.name}/model.onnx"'
     (tmp_path / "resnet.onnx").write_bytes(relu())
     (fault,) = describe(tmp_path / "model.onnx").faults
-    assert fault.hint == 'rename "resnet.onnx" to "model.onnx", or set default_model_filename: "resnet.onnx"'
+    assert (
+        fault.hint
+        == 'rename "resnet.onnx" to "model.onnx", or set default_model_filename: "resnet.onnx"'
+    )
     (fault,) = describe(tmp_path / "1" / "model.onnx").faults
     assert fault.hint == 'copy the model to "1/model.onnx"'
 

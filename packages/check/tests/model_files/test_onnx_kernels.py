@@ -21,7 +21,9 @@ from triton_model_check.model_files.onnx_kernels import missing_kernel
 NEWEST = "1.28.0"
 
 
-def _one(operator: str, data_type: int = TensorProto.FLOAT, opset: int = 13, domain: str = "") -> bytes:
+def _one(
+    operator: str, data_type: int = TensorProto.FLOAT, opset: int = 13, domain: str = ""
+) -> bytes:
     opsets = {"": opset, **({domain: 1} if domain else {})}
     values = [tensor("X", data_type)], [tensor("Y", data_type)]
     return model("", [node(operator, ["X"], ["Y"], domain)], *values, opsets=opsets)
@@ -41,7 +43,10 @@ def _branches(operator: str) -> bytes:
         [helper.make_node(operator, ["X"], ["T"])], "branch", [], [tensor("T", TensorProto.DOUBLE)]
     )
     chosen = helper.make_node("If", ["C"], ["Y"], then_branch=branch, else_branch=branch)
-    inputs = [tensor("X", TensorProto.DOUBLE), helper.make_tensor_value_info("C", TensorProto.BOOL, [])]
+    inputs = [
+        tensor("X", TensorProto.DOUBLE),
+        helper.make_tensor_value_info("C", TensorProto.BOOL, []),
+    ]
     return model("", [chosen], inputs, [tensor("Y", TensorProto.DOUBLE)])
 
 
@@ -67,7 +72,9 @@ def test_kernels_are_those_of_onnx_runtime(name: str) -> None:
     content, loads = MODELS[name]
     inferred = infer_shapes(onnx.load_model_from_string(content))
     assert (missing_kernel(inferred, NEWEST) is None) == loads
-    with nullcontext() if loads else pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH"):
+    with (
+        nullcontext() if loads else pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH")
+    ):
         onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 
 
@@ -85,7 +92,8 @@ def test_own_functions_and_constants_have_no_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "expected"), [("1.16.3", False), ("1.19.2", False), ("1.21.0", True), (NEWEST, True)]
+    ("release", "expected"),
+    [("1.16.3", False), ("1.19.2", False), ("1.21.0", True), (NEWEST, True)],
 )
 def test_kernels_depend_on_the_release(release: str, expected: bool) -> None:
     """A release has the kernels that were added in it or before."""
@@ -98,14 +106,20 @@ def test_only_models_on_the_cpu_need_its_kernels(tmp_path: Path) -> None:
     path.write_bytes(_one("Sinh", TensorProto.DOUBLE))
     assert describe(path).faults == ()
     (fault,) = describe(path, on_cpu=True).faults
-    assert (fault.code, "Sinh(9)" in fault.message, "GPU" in fault.hint) == ("onnx-operator", True, True)
+    assert (fault.code, "Sinh(9)" in fault.message, "GPU" in fault.hint) == (
+        "onnx-operator",
+        True,
+        True,
+    )
 
 
 # --- what is inferred -------------------------------------------------------------------------------------
 
 
 def _inferred(content: bytes, release: str = "") -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(onnx_inference.infer_shapes(f"{release}\n".encode() + content))
+    answer: dict[str, Any] = json.loads(
+        onnx_inference.infer_shapes(f"{release}\n".encode() + content)
+    )
     return answer
 
 
@@ -113,7 +127,10 @@ def test_kernel_is_looked_for_on_the_cpu_only() -> None:
     """Without a release of ONNX Runtime, kernels are not looked for."""
     content = _one("Sinh", TensorProto.DOUBLE)
     assert _inferred(content)["missing_kernel"] is None
-    assert _inferred(content, "1.19.2")["missing_kernel"] == "Could not find an implementation for Sinh(9)"
+    assert (
+        _inferred(content, "1.19.2")["missing_kernel"]
+        == "Could not find an implementation for Sinh(9)"
+    )
 
 
 def _chain(hidden: Any, last: Any) -> bytes:
@@ -142,7 +159,9 @@ def test_rank_of_an_output_may_be_inferred_again() -> None:
 def test_less_precise_operators_of_the_runtime(equation: str) -> None:
     """Where ONNX Runtime infers less than the package, only shapes that the file declares are certain."""
     einsum = helper.make_node("Einsum", ["X", "X"], ["Y"], equation=equation)
-    declared = tensor("Y", dims=("b", 4)) if equation.endswith("bi") else tensor("Y", dims=("b", "c"))
+    declared = (
+        tensor("Y", dims=("b", 4)) if equation.endswith("bi") else tensor("Y", dims=("b", "c"))
+    )
     answer = _inferred(model("", [einsum], [tensor("X")], [declared]))
     assert ("shapes" in answer) == equation.endswith("->bi")
 
@@ -182,7 +201,9 @@ SEQUENCE = model("", [node("SequenceConstruct", ["X"], ["Y"])], [tensor("X")], [
         "shape in another file",
     ],
 )
-def test_what_onnx_runtime_does_not_accept_is_a_fault(content: bytes, member: str, words: str) -> None:
+def test_what_onnx_runtime_does_not_accept_is_a_fault(
+    content: bytes, member: str, words: str
+) -> None:
     """A fault has its reason; a shape in another file is not read, so nothing is inferred."""
     assert words in _inferred(content)[member]
 

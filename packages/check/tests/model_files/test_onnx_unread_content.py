@@ -17,7 +17,9 @@ BALLAST = numpy_helper.from_array(np.zeros(1 << 17, np.float32), "B")
 UNKNOWN = helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)
 
 
-def _described(nodes: list[NodeProto], folder: Path, *, is_large: bool = True, **weights: Any) -> ModelFile:
+def _described(
+    nodes: list[NodeProto], folder: Path, *, is_large: bool = True, **weights: Any
+) -> ModelFile:
     tensors = [numpy_helper.from_array(values, name) for name, values in weights.items()]
     opsets = {"": 18, "ai.onnx.ml": 4}
     ballast = [BALLAST] if is_large else []
@@ -37,7 +39,11 @@ def test_shape_is_read_from_a_list_of_integers(
     table[0] = -1
     nodes = [node("Gather", ["T", "P"], ["S"]), node("Reshape", ["X", "S"], ["Y"])]
     found = _described(nodes, tmp_path, T=table, P=np.array([0, 1]))
-    assert (found.faults, found.outputs[0].shape, found.has_inferred_shapes) == ((), shape, shape is not None)
+    assert (found.faults, found.outputs[0].shape, found.has_inferred_shapes) == (
+        (),
+        shape,
+        shape is not None,
+    )
     reason = "operators and output shapes not checked: they depend on weights, which are not read"
     assert found.not_checked == (() if shape else (reason,))
 
@@ -46,7 +52,11 @@ def _lookup(length: int) -> NodeProto:
     keys = numpy_helper.from_array(np.arange(length), "keys")
     values = numpy_helper.from_array(np.zeros(length, np.float32), "values")
     default = numpy_helper.from_array(np.zeros(1, np.float32), "default")
-    attributes: dict[str, Any] = {"keys_tensor": keys, "values_tensor": values, "default_tensor": default}
+    attributes: dict[str, Any] = {
+        "keys_tensor": keys,
+        "values_tensor": values,
+        "default_tensor": default,
+    }
     return helper.make_node("LabelEncoder", ["I"], ["Y"], domain="ai.onnx.ml", **attributes)
 
 
@@ -76,7 +86,9 @@ def test_tensor_of_an_operator_is_checked_without_its_elements(
         damage(lookup.attribute[0])
     cast = helper.make_node("Cast", ["X"], ["I"], to=TensorProto.INT64)
     faults = _described([cast, lookup], tmp_path, is_large=length > 3).faults
-    assert [(message or "no fault") in fault.message for fault in faults] == [True] * (message is not None)
+    assert [(message or "no fault") in fault.message for fault in faults] == [True] * (
+        message is not None
+    )
 
 
 def _sparse(length: int, width: int) -> NodeProto:
@@ -121,9 +133,15 @@ def _damaged(change: str) -> NodeProto:
     ],
 )
 def test_constant_is_an_initializer(
-    change: str, message: str | None, has_onnx: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str,
+    message: str | None,
+    has_onnx: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """ONNX Runtime reads the first attribute of a Constant as an initializer, and checks its size."""
     monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: has_onnx)
     found = _described([_damaged(change), node("MatMul", ["X", "C"], ["Y"])], tmp_path)
-    assert [fault.message.partition(": ")[2] for fault in found.faults] == ([message] if message else [])
+    assert [fault.message.partition(": ")[2] for fault in found.faults] == (
+        [message] if message else []
+    )

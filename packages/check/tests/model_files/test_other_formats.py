@@ -19,7 +19,9 @@ from triton_model_check.model_files.wrong_content import recognize
 ARCHIVES = Path(__file__).parent / "torch_archives"
 
 
-def _described(content: bytes, name: str, folder: Path, image_version: str | None = None) -> ModelFile:
+def _described(
+    content: bytes, name: str, folder: Path, image_version: str | None = None
+) -> ModelFile:
     path = folder / name
     path.write_bytes(content)
     return describe(path, image_version)
@@ -28,7 +30,9 @@ def _described(content: bytes, name: str, folder: Path, image_version: str | Non
 def test_folder_in_place_of_a_file_is_a_fault(tmp_path: Path) -> None:
     """A folder can be opened, but not as a file."""
     (tmp_path / "model.pt").mkdir()
-    assert _messages(describe(tmp_path / "model.pt")) == ['failed to stat file "model.pt": it is a folder']
+    assert _messages(describe(tmp_path / "model.pt")) == [
+        'failed to stat file "model.pt": it is a folder'
+    ]
 
 
 def _messages(found: ModelFile) -> list[str]:
@@ -51,7 +55,11 @@ PAIR = [("ids", "Tensor"), ("mask", "Optional[Tensor]"), ("scale", "float")]
     ],
 )
 def test_arguments_of_real_archives(
-    name: str, arguments: list[tuple[str, str]], types: tuple[str], devices: tuple[str, ...], faults: int
+    name: str,
+    arguments: list[tuple[str, str]],
+    types: tuple[str],
+    devices: tuple[str, ...],
+    faults: int,
 ) -> None:
     """The arguments of ``forward`` and the devices in the code, of archives that PyTorch wrote."""
     found = describe(ARCHIVES / name)
@@ -67,7 +75,9 @@ def test_arguments_of_real_archives(
         (("LongStorage", "QInt8Storage"), ()),
     ],
 )
-def test_types_of_a_traced_archive(storages: tuple[str, str], types: tuple[str, ...], tmp_path: Path) -> None:
+def test_types_of_a_traced_archive(
+    storages: tuple[str, str], types: tuple[str, ...], tmp_path: Path
+) -> None:
     """PyTorch 2.1 and newer store the inputs of the trace; a name that is used twice is stored once."""
     assert _described(traced(*storages), "model.pt", tmp_path).traced_types == types
 
@@ -94,7 +104,11 @@ NO_CODE = "is not a TorchScript archive: it is a zip archive without the code of
     ("name", "content", "message"),
     [
         ("model.pt", b"", "is not a TorchScript archive: it is an empty file"),
-        ("model.pt", torchscript()[:-30], "is not a TorchScript archive: it is an incomplete zip archive"),
+        (
+            "model.pt",
+            torchscript()[:-30],
+            "is not a TorchScript archive: it is an incomplete zip archive",
+        ),
         ("model.pt", zipped({"readme.txt": b"x"}), NO_CODE),
         ("model.pt", b"hello", "is not a TorchScript archive"),
         ("model.plan", b"", "is not a TensorRT plan: it is an empty file"),
@@ -130,7 +144,9 @@ def test_package_of_aot_inductor_is_named(tmp_path: Path) -> None:
         ("x: __torch__.Own", []),
     ],
 )
-def test_arguments_that_the_backend_cannot_pass(arguments: str, faulty: list[str], tmp_path: Path) -> None:
+def test_arguments_that_the_backend_cannot_pass(
+    arguments: str, faulty: list[str], tmp_path: Path
+) -> None:
     """Tensors, lists, and one dictionary are passed; types of unknown meaning are not refused."""
     found = _described(torchscript(arguments), "model.pt", tmp_path)
     assert [fault.message.split('"')[1] for fault in found.faults] == faulty
@@ -161,14 +177,19 @@ def test_large_members_are_not_unpacked(tmp_path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(position=st.integers(0, len(torchscript()) - 1), replacement=st.binary(min_size=1, max_size=4))
+@given(
+    position=st.integers(0, len(torchscript()) - 1), replacement=st.binary(min_size=1, max_size=4)
+)
 def test_damaged_archives_are_described(
     position: int, replacement: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Whatever bytes of an archive are changed, describing it raises no error."""
     content = bytearray(torchscript())
     content[position : position + len(replacement)] = replacement
-    assert _described(bytes(content), "model.pt", tmp_path_factory.getbasetemp()).format == "torchscript"
+    assert (
+        _described(bytes(content), "model.pt", tmp_path_factory.getbasetemp()).format
+        == "torchscript"
+    )
 
 
 # --- TensorRT ---------------------------------------------------------------------------------------------
@@ -228,7 +249,11 @@ def test_openvino_needs_its_weights(tmp_path: Path) -> None:
 def test_trees(content: bytes, model_type: str, tmp_path: Path) -> None:
     """The beginning of the file proves some formats; two bytes alone may be those of a number."""
     found = _described(content, "xgboost.model", tmp_path)
-    assert (found.model_type, found.faults, found.not_checked) == (model_type, (), ("content not checked",))
+    assert (found.model_type, found.faults, found.not_checked) == (
+        model_type,
+        (),
+        ("content not checked",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,11 +261,17 @@ def test_trees(content: bytes, model_type: str, tmp_path: Path) -> None:
     [
         (b'{"learner": {}, "version": [1, 7, 6]}', "1.7", 0),
         (b'{"learner": {}, "version": [3,2,0]}', "3.2", 1),
-        (b"{L\0\0\0\0\0\0\0\x07learner{}L\0\0\0\0\0\0\0\x07version[#L\0\0\0\0\0\0\0\x03i\2i\1i\0}", "2.1", 0),
+        (
+            b"{L\0\0\0\0\0\0\0\x07learner{}L\0\0\0\0\0\0\0\x07version[#L\0\0\0\0\0\0\0\x03i\2i\1i\0}",
+            "2.1",
+            0,
+        ),
         (b'{"learner": {}}', None, 0),
     ],
 )
-def test_version_of_xgboost(content: bytes, version: str | None, not_checked: int, tmp_path: Path) -> None:
+def test_version_of_xgboost(
+    content: bytes, version: str | None, not_checked: int, tmp_path: Path
+) -> None:
     """JSON and UBJSON contain the version; of new versions it is not published which images read them."""
     found = _described(content, "xgboost.json", tmp_path)
     assert found.versions.get("xgboost") == version
@@ -271,7 +302,9 @@ def test_formats_of_xgboost_by_image(
 def test_saved_model_is_a_folder(tmp_path: Path) -> None:
     """The folder contains ``saved_model.pb``."""
     folder = tmp_path / "model.savedmodel"
-    assert _messages(describe(folder)) == ['failed to stat file "model.savedmodel": it does not exist']
+    assert _messages(describe(folder)) == [
+        'failed to stat file "model.savedmodel": it does not exist'
+    ]
     folder.mkdir()
     assert _messages(describe(folder)) == ["the folder does not contain saved_model.pb"]
     (folder / "saved_model.pb").write_bytes(b"\x08\x01")

@@ -175,7 +175,9 @@ def test_random_bytes_give_a_message_or_an_error(
 
 @settings(deadline=None)
 @given(name=st.text(max_size=30), names=st.lists(st.text(max_size=10), max_size=5))
-def test_agrees_with_protobuf(name: str, names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_agrees_with_protobuf(
+    name: str, names: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """What protobuf writes is read with the same numbers and strings."""
     path = tmp_path_factory.getbasetemp() / "descriptor"
     content = FileDescriptorProto(name=name, dependency=names).SerializeToString()

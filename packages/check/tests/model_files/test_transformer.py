@@ -39,7 +39,11 @@ def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_absent_members_have_the_defaults_of_transformers(tmp_path: Path) -> None:
     """Every attention head has its own keys, and a head is its share of the hidden size."""
-    absent = {key: value for key, value in CONFIG.items() if key not in ("head_dim", "num_key_value_heads")}
+    absent = {
+        key: value
+        for key, value in CONFIG.items()
+        if key not in ("head_dim", "num_key_value_heads")
+    }
     found = read(tmp_path, absent)
     assert found is not None
     assert (found.kv_heads, found.head_dim) == (32, 128)
@@ -47,7 +51,12 @@ def test_absent_members_have_the_defaults_of_transformers(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "config",
-    [{**CONFIG, "sliding_window": 4096}, {**CONFIG, "kv_lora_rank": 512}, [], {"num_hidden_layers": 10**300}],
+    [
+        {**CONFIG, "sliding_window": 4096},
+        {**CONFIG, "kv_lora_rank": 512},
+        [],
+        {"num_hidden_layers": 10**300},
+    ],
 )
 def test_unknown_caches_have_no_size(tmp_path: Path, config: Any) -> None:
     """Models with another cache, and sizes that no model has, leave the weights alone."""

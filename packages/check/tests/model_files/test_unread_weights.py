@@ -28,7 +28,8 @@ def _model(initializers: list[TensorProto]) -> bytes:
 
 def _initializers() -> list[TensorProto]:
     return [
-        TensorProto(name=f"W{at}", data_type=TensorProto.FLOAT, dims=[SIZE, SIZE]) for at in range(LAYERS)
+        TensorProto(name=f"W{at}", data_type=TensorProto.FLOAT, dims=[SIZE, SIZE])
+        for at in range(LAYERS)
     ]
 
 
@@ -55,7 +56,9 @@ def _write_beside(path: Path) -> None:
     tensors = _initializers()
     for at, each in enumerate(tensors):
         each.raw_data = b"\0"  # a tensor becomes external only if it has data
-        external_data_helper.set_external_data(each, "weights.bin", at * WEIGHTS_BYTES, WEIGHTS_BYTES)
+        external_data_helper.set_external_data(
+            each, "weights.bin", at * WEIGHTS_BYTES, WEIGHTS_BYTES
+        )
         each.ClearField("raw_data")
         each.data_location = TensorProto.EXTERNAL
     path.write_bytes(_model(tensors))

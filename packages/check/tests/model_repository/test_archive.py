@@ -80,5 +80,7 @@ def test_file_that_was_deleted_is_named(members: list[Member]) -> None:
 
 def test_unknown_level_is_an_error(members: list[Member]) -> None:
     """The error of a level that does not exist has those that do."""
-    with pytest.raises(InvalidValueError, match=r"compression_level: must be 0 \(store\) to 3, got 9"):
+    with pytest.raises(
+        InvalidValueError, match=r"compression_level: must be 0 \(store\) to 3, got 9"
+    ):
         archive_of(members, compression_level=9)

@@ -136,7 +136,9 @@ def test_default_cache_is_in_the_users_cache_directory(
 def test_cache_size_is_a_number_of_bytes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of a limit that is not a number of bytes has the variable's name."""
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", text)
-    with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a whole number"):
+    with pytest.raises(
+        InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a whole number"
+    ):
         cache_bytes()
 
 
@@ -156,7 +158,9 @@ def test_digests_are_forgotten_when_there_are_too_many(
 
 @pytest.mark.usefixtures("keeps_digests_of_small_files")
 @pytest.mark.parametrize(("age_ns", "is_kept"), [(2_000_000_000, False), (2_000_000_001, True)])
-def test_digest_is_kept_of_files_older_than_two_seconds(tmp_path: Path, age_ns: int, is_kept: bool) -> None:
+def test_digest_is_kept_of_files_older_than_two_seconds(
+    tmp_path: Path, age_ns: int, is_kept: bool
+) -> None:
     """The age is that of the file when it was read."""
     member = Member("a", 0o644, str(tmp_path / "a"), FileState(1, 2, 3, 10**18, 10**18))
     cache = DigestCache(tmp_path / "c")
@@ -171,7 +175,9 @@ def test_value_is_found_by_another_run(tmp_path: Path) -> None:
     assert ReportCache(tmp_path).find("other") is None
 
 
-def test_least_recently_used_report_is_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_report_is_deleted_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Above the limit, the value is deleted that was last used longest ago, not the one added first."""
     monkeypatch.setattr(report_cache, "_MOST_REPORTS", 2)
     cache = ReportCache(tmp_path)

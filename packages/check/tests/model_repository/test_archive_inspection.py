@@ -16,7 +16,10 @@ from constructs_triton_core.errors import ArchiveError
 from triton_model_check.model_repository import pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 
-FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b"class TritonPythonModel: ...\n"}
+FILES = {
+    "net/config.pbtxt": b'backend: "python"\n',
+    "net/1/model.py": b"class TritonPythonModel: ...\n",
+}
 
 
 def write_tar(path: Path, *more: tarfile.TarInfo) -> Path:
@@ -100,7 +103,9 @@ def flip_content(content: bytes) -> bytes:
     return content[:40] + bytes([content[40] ^ 255]) + content[41:]
 
 
-@pytest.mark.parametrize("damage", [cut, flip_checksum, flip_content, gzip.decompress, lambda _: b""])
+@pytest.mark.parametrize(
+    "damage", [cut, flip_checksum, flip_content, gzip.decompress, lambda _: b""]
+)
 def test_damaged_archive_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """A file that is cut off, damaged or not gzip raises this package's error, not one of a library."""
     path = write_tar(tmp_path / "a.tar.gz")

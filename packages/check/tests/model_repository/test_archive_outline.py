@@ -25,7 +25,9 @@ WEIGHTS = bytes(range(256)) * 4096 * 4  # 4 MiB, of which no check looks at more
 def archive(tmp_path: Path) -> Path:
     files = {"net/config.pbtxt": CONFIG, "net/1/model.onnx": WEIGHTS, "net/labels.txt": b"cat\n"}
     path = pack(write_repository(tmp_path / "r", files), ["net"], tmp_path / "packed").path
-    os.utime(path, (time.time() - 100,) * 2)  # the outline of an archive that was just written is not kept
+    os.utime(
+        path, (time.time() - 100,) * 2
+    )  # the outline of an archive that was just written is not kept
     return path
 
 
@@ -83,7 +85,9 @@ def test_outline_needs_no_cache(archive: Path, own_cache: Path) -> None:
     assert list(outline_archive(archive).repository.models) == ["net"]
 
 
-def test_oldest_outlines_are_deleted(archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_outlines_are_deleted(
+    archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The cache keeps a fixed number of outlines: the most recently used."""
     monkeypatch.setattr(outline, "_MOST_OUTLINES", 2)
     paths = [copy_of(archive, name) for name in ("a", "b", "c")]

@@ -82,7 +82,9 @@ def test_bytecode_is_not_a_change(path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     "change",
     [
-        lambda root: (root / "net/config.pbtxt").write_text('backend: "nonesuch" max_batch_size: 8'),
+        lambda root: (root / "net/config.pbtxt").write_text(
+            'backend: "nonesuch" max_batch_size: 8'
+        ),
         lambda root: edit_secretly(root / "net/1/model.py"),
         lambda root: (root / "extra").mkdir(),
         lambda root: (root / ".tritonignore").write_text("*.txt\n"),

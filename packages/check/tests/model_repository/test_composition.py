@@ -50,7 +50,9 @@ def test_called_models_belong_to_the_closure(tmp_path: Path) -> None:
 
 def test_models_that_call_each_other_are_both_served(tmp_path: Path) -> None:
     """A called model is left out only if it does not need its caller."""
-    repository = ModelRepository.from_directory(make(tmp_path, {"caller": "", "a": "'b'", "b": "'a'"}))
+    repository = ModelRepository.from_directory(
+        make(tmp_path, {"caller": "", "a": "'b'", "b": "'a'"})
+    )
     assert repository.called_models("a") == ["b"]
     assert repository.top_level_models() == ["a", "b", "both"]
 
@@ -59,7 +61,9 @@ def test_declared_calls_count(tmp_path: Path) -> None:
     """``calls`` declares what the source does not contain, and the note about it disappears."""
     path = make(tmp_path, {"caller": "NAMES[0]", "a": "", "b": ""})
     undeclared = ModelRepository.from_directory(path)
-    assert [finding.code for finding in undeclared.check().findings] == ["python-called-model-unknown"]
+    assert [finding.code for finding in undeclared.check().findings] == [
+        "python-called-model-unknown"
+    ]
     assert "b" in undeclared.top_level_models()
     declared = ModelRepository.from_directory(path, calls={"caller": ["b"]})
     assert not declared.check().findings
@@ -80,11 +84,16 @@ def test_model_can_be_served_alone(tmp_path: Path) -> None:
     [
         ({"also_served": ["callr"]}, r'^also_served: .* got "callr"; did you mean "caller"\?$'),
         ({"calls": {"callr": ["other"]}}, r'^calls .* got "callr"; did you mean "caller"\?$'),
-        ({"calls": {"caller": "other"}}, r'^calls\["caller"\]: must be a list .* write \["other"\]$'),
+        (
+            {"calls": {"caller": "other"}},
+            r'^calls\["caller"\]: must be a list .* write \["other"\]$',
+        ),
         ({"also_served": "caller"}, r'^also_served: must be a list .* write \["caller"\]$'),
     ],
 )
-def test_unknown_models_are_refused(tmp_path: Path, options: dict[str, object], message: str) -> None:
+def test_unknown_models_are_refused(
+    tmp_path: Path, options: dict[str, object], message: str
+) -> None:
     """A name that is not in the repository raises an error that suggests one."""
     path = make(tmp_path, {"caller": "", "other": ""})
     with pytest.raises(InvalidValueError, match=message):
@@ -96,5 +105,8 @@ def test_declared_model_that_is_missing_is_an_error(tmp_path: Path) -> None:
     path = make(tmp_path, {"caller": "", "other": ""})
     (found,) = ModelRepository.from_directory(path, calls={"caller": ["othr"]}).check().errors
     assert found.path == "caller/config.pbtxt"
-    assert found.message == 'is declared in calls to call "othr", which the repository does not contain'
+    assert (
+        found.message
+        == 'is declared in calls to call "othr", which the repository does not contain'
+    )
     assert found.hint == 'did you mean "other"?'

@@ -81,7 +81,9 @@ def replace_by_link(path: Path) -> None:
 CHANGES: dict[str, Callable[[Path], object]] = {
     "content": lambda root: (root / "net/config.pbtxt").write_text('backend: "nonesuch"'),
     "content with the old size and time": lambda root: edit_secretly(root / "net/config.pbtxt"),
-    "large content with the old size and time": lambda root: edit_secretly(root / "net/1/large.bin"),
+    "large content with the old size and time": lambda root: edit_secretly(
+        root / "net/1/large.bin"
+    ),
     "file removed": lambda root: (root / "net/labels.txt").unlink(),
     "file renamed": lambda root: (root / "net/labels.txt").rename(root / "net/Labels.txt"),
     "file added": lambda root: (root / "net/1/notes.txt").write_bytes(b""),
@@ -202,7 +204,9 @@ def test_exceeded_limit_is_not_kept(
     assert len(computed) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"constructs-triton cache 1 \n[]", bytes(range(256))])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"constructs-triton cache 1 \n[]", bytes(range(256))]
+)
 def test_damaged_cache_counts_as_empty(content: bytes, path: Path, computed: list[object]) -> None:
     """A file of the cache that is cut off or changed is not used, and no error."""
     first = findings(path)

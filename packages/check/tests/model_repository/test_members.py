@@ -31,7 +31,12 @@ def test_link_inside_the_repository_becomes_a_plain_file(root: Path) -> None:
     write_repository(root, {"shared/vocabulary/words.txt": b"a"})
     (root / "m/1/vocabulary").symlink_to(root / "shared/vocabulary")
     (root / "m/1/copy.py").symlink_to("model.py")
-    assert files_of(root) == ["m/1/copy.py", "m/1/model.py", "m/1/vocabulary/words.txt", "m/config.pbtxt"]
+    assert files_of(root) == [
+        "m/1/copy.py",
+        "m/1/model.py",
+        "m/1/vocabulary/words.txt",
+        "m/config.pbtxt",
+    ]
 
 
 def test_linked_files_may_be_outside(root: Path, tmp_path: Path) -> None:
@@ -85,9 +90,17 @@ def credential_behind_link(root: Path) -> None:
         (link_out, "m/1/x", "is a link out of the repository, got /etc/hostname"),
         (link_model_out, "m", "is a link out of the repository"),
         (link_sibling, "m/1/x", "is a link out of the repository"),
-        (lambda root: (root / "m/1/x").symlink_to("absent"), "m/1/x", "is a broken link, got absent"),
+        (
+            lambda root: (root / "m/1/x").symlink_to("absent"),
+            "m/1/x",
+            "is a broken link, got absent",
+        ),
         (lambda root: (root / "m/1/x").symlink_to("x"), "m/1/x", "is a broken link, got x"),
-        (lambda root: (root / "m/1/x").symlink_to(root / "m"), "m/1/x", "is a link to a folder above itself"),
+        (
+            lambda root: (root / "m/1/x").symlink_to(root / "m"),
+            "m/1/x",
+            "is a link to a folder above itself",
+        ),
         (lambda root: os.mkfifo(root / "m/1/x"), "m/1/x", "cannot be archived, got a named pipe"),
         (unix_socket, "m/1/x", "cannot be archived, got a socket"),
         (
@@ -195,7 +208,11 @@ def test_credential_is_archived_only_when_named(root: Path) -> None:
 @pytest.mark.parametrize("folder", ["", "m/1"])
 @pytest.mark.parametrize(
     "break_it",
-    [os.mkfifo, lambda path: path.write_bytes(b"\xff\xfe"), lambda path: path.write_text("#\n" * 10_000)],
+    [
+        os.mkfifo,
+        lambda path: path.write_bytes(b"\xff\xfe"),
+        lambda path: path.write_text("#\n" * 10_000),
+    ],
     ids=["pipe", "bytes", "long"],
 )
 def test_unreadable_rules_are_an_error(root: Path, folder: str, break_it) -> None:  # type: ignore[no-untyped-def]

@@ -65,6 +65,8 @@ def test_nothing_is_left_after_an_error(
 
     monkeypatch.setattr("shutil.copyfileobj", full)
     monkeypatch.setattr("fcntl.ioctl", full)
-    with pytest.raises(InvalidValueError, match=r"net: cannot be written \(no space left on device\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"net: cannot be written \(no space left on device\)"
+    ):
         net.write_to(tmp_path / "a" / "models")
     assert sorted(tmp_path.rglob("*")) == before

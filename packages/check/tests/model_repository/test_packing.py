@@ -62,7 +62,11 @@ def test_folder_is_the_root_of_its_archive(tmp_path: Path) -> None:
 
 def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
     """Directory, order of writing, umask, times and the archive's name do not change the bytes."""
-    files = {**NET, "net/1/weights.bin": random.Random(1).randbytes(BLOCK_BYTES + 77), "net/1/a/é.txt": b"x"}
+    files = {
+        **NET,
+        "net/1/weights.bin": random.Random(1).randbytes(BLOCK_BYTES + 77),
+        "net/1/a/é.txt": b"x",
+    }
     first = pack(write_repository(tmp_path / "one", files), ["net"], tmp_path / "out")
     previous = os.umask(0o077)
     try:
@@ -70,7 +74,9 @@ def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
     finally:
         os.umask(previous)
     os.utime(tmp_path / "two/net/1/model.py", (1, 1))
-    second = pack(second_repository, ["net"], tmp_path / "out", archive_name="n.tar.gz", use_cache=False)
+    second = pack(
+        second_repository, ["net"], tmp_path / "out", archive_name="n.tar.gz", use_cache=False
+    )
     assert first.digest == second.digest
     assert first.path.name == f"{first.digest}.tar.gz"
     assert first.path.read_bytes() == second.path.read_bytes()
@@ -176,7 +182,9 @@ def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
     assert (second.digest, second.size_bytes) == (first.digest, first.size_bytes)
 
 
-def test_archives_of_users_are_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_users_are_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Changing one output changes no other, although the second comes from the cache."""
     repository = write_repository(tmp_path / "r", NET)
     paths = [pack(repository, ["net"], tmp_path / "a").path]
@@ -186,7 +194,9 @@ def test_archives_of_users_are_files_of_their_own(tmp_path: Path, monkeypatch: p
     for number, path in enumerate(paths):
         with path.open("ab") as file:
             file.write(b"X")
-        assert [other.read_bytes() for other in paths[number + 1 :]] == [whole] * len(paths[number + 1 :])
+        assert [other.read_bytes() for other in paths[number + 1 :]] == [whole] * len(
+            paths[number + 1 :]
+        )
     assert pack(repository, ["net"], tmp_path / "a").path.read_bytes() == whole
 
 
@@ -213,7 +223,9 @@ def test_packing_many_models_lists_the_folder_a_few_times(
 
     monkeypatch.setattr(os, "scandir", list_folder)
     files = {
-        name.replace("net", f"m{number}"): content for number in range(20) for name, content in NET.items()
+        name.replace("net", f"m{number}"): content
+        for number in range(20)
+        for name, content in NET.items()
     }
     repository = write_repository(tmp_path / "r", files)
     for name in repository.models:
@@ -286,7 +298,9 @@ def test_parallel_packs_give_one_archive(tmp_path: Path) -> None:
     repository = write_repository(tmp_path / "r", files)
     digests: list[str] = []
     threads = [
-        threading.Thread(target=lambda: digests.append(pack(repository, ["net"], tmp_path / "out").digest))
+        threading.Thread(
+            target=lambda: digests.append(pack(repository, ["net"], tmp_path / "out").digest)
+        )
         for _ in range(6)
     ]
     for thread in threads:
@@ -311,7 +325,9 @@ def test_levels_change_the_bytes_but_not_the_digest(tmp_path: Path) -> None:
 def test_progress_reaches_the_end(tmp_path: Path) -> None:
     """The reported bytes increase up to the reported total."""
     reports: list[tuple[int, int]] = []
-    repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": bytes(2 * BLOCK_BYTES)})
+    repository = write_repository(
+        tmp_path / "r", {**NET, "net/1/weights.bin": bytes(2 * BLOCK_BYTES)}
+    )
     pack(repository, ["net"], tmp_path / "out", on_progress=lambda *report: reports.append(report))
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
     assert reports[-1][0] == reports[-1][1] >= 2 * BLOCK_BYTES
@@ -335,7 +351,10 @@ def test_file_that_changes_while_read_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "archive_name", "message"),
     [
-        *((["net"], name, NO_NAME) for name in ("net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz")),
+        *(
+            (["net"], name, NO_NAME)
+            for name in ("net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz")
+        ),
         ([], None, "model_names: must"),
         (["nett"], None, "model_names: must"),
     ],
@@ -345,7 +364,12 @@ def test_names_of_models_and_archive_are_checked(
 ) -> None:
     """A model that does not exist, a folder or another suffix is an error, and nothing is written."""
     with pytest.raises(InvalidValueError, match=message):
-        pack(write_repository(tmp_path / "r", NET), names, tmp_path / "out", archive_name=archive_name)
+        pack(
+            write_repository(tmp_path / "r", NET),
+            names,
+            tmp_path / "out",
+            archive_name=archive_name,
+        )
     assert not (tmp_path / "out").exists()
 
 

@@ -14,7 +14,9 @@ from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
 ENSEMBLE = 'platform: "ensemble"\nensemble_scheduling {{ {} }}\n'
-PYTHON_MODEL = "class TritonPythonModel:\n  def auto_complete_config(c): ...\n  def execute(r): ...\n"
+PYTHON_MODEL = (
+    "class TritonPythonModel:\n  def auto_complete_config(c): ...\n  def execute(r): ...\n"
+)
 STEP = 'step {{ model_name: "{}" model_version: -1 }}'
 
 
@@ -56,24 +58,34 @@ def test_closure_follows_nested_ensembles(tmp_path: Path) -> None:
 
 def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
     """A multi-model endpoint gets an archive for each model that no ensemble uses."""
-    files: Files = {"pipe/config.pbtxt": ensemble("a"), "a/config.pbtxt": "", "other/config.pbtxt": ""}
+    files: Files = {
+        "pipe/config.pbtxt": ensemble("a"),
+        "a/config.pbtxt": "",
+        "other/config.pbtxt": "",
+    }
     assert make(tmp_path, files).top_level_models() == ["other", "pipe"]
 
 
 def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
     """The errors of a path that cannot be read and of an unknown name have a fix."""
-    with pytest.raises(InvalidValueError, match="pass a folder that has one subfolder for each model"):
+    with pytest.raises(
+        InvalidValueError, match="pass a folder that has one subfolder for each model"
+    ):
         ModelRepository.from_directory(tmp_path / "absent")
     with pytest.raises(InvalidValueError, match="to check a bucket, download its folder first"):
         ModelRepository.from_directory(Path("s3://bucket/models"))
     (tmp_path / "net.onnx").touch()
-    with pytest.raises(InvalidValueError, match="for a model file, run `constructs-triton model new FILE`"):
+    with pytest.raises(
+        InvalidValueError, match="for a model file, run `constructs-triton model new FILE`"
+    ):
         ModelRepository.from_directory(tmp_path / "net.onnx")
     with pytest.raises(InvalidValueError, match='did you mean "classifier"'):
         make(tmp_path, {"classifier/config.pbtxt": ""}).closure("clasifier")
 
 
-def test_relative_path_is_reported_as_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_reported_as_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A relative path that does not exist is reported with the current directory before it."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValueError, match=re.escape(f'got "{tmp_path / "models"}"')):
@@ -84,7 +96,9 @@ def test_relative_path_is_reported_as_absolute(tmp_path: Path, monkeypatch: pyte
 def test_folder_of_one_model_is_recognized(tmp_path: Path, files: tuple[str, ...]) -> None:
     """A folder that is itself a model is an error, with or without a configuration; its parent is not."""
     texts = {"config.pbtxt": 'backend: "python"'}
-    report = make(tmp_path / "scorer", {name: texts.get(name, "") for name in files}).check(is_packed=False)
+    report = make(tmp_path / "scorer", {name: texts.get(name, "") for name in files}).check(
+        is_packed=False
+    )
     codes = [finding.code for finding in report.errors]
     assert "layout-folder-is-model" in codes
     assert "layout-no-model" not in codes
@@ -124,7 +138,9 @@ def test_five_mistakes_are_reported_in_one_run(tmp_path: Path) -> None:
 
 def test_weights_stored_elsewhere_cause_no_further_errors(tmp_path: Path) -> None:
     """A configuration without local files is valid, and its own mistakes are still reported."""
-    tensors = (f'{side} {{ name: "X" data_type: TYPE_FP32 dims: 4 }}\n' for side in ("input", "output"))
+    tensors = (
+        f'{side} {{ name: "X" data_type: TYPE_FP32 dims: 4 }}\n' for side in ("input", "output")
+    )
     config = "".join(['backend: "python"\nmax_batch_size: -1\n', *tensors])
     repository = make(tmp_path, {"m/config.pbtxt": config})
     codes = [finding.code for finding in repository.check(Target(local_files=False)).findings]

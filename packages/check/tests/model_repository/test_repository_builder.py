@@ -32,7 +32,9 @@ DOUBLE = ModelConfig(
 
 
 def _tree(folder: Path) -> list[str]:
-    return sorted(f"{path.relative_to(folder)}{'/' if path.is_dir() else ''}" for path in folder.rglob("*"))
+    return sorted(
+        f"{path.relative_to(folder)}{'/' if path.is_dir() else ''}" for path in folder.rglob("*")
+    )
 
 
 def test_repository_is_written_and_checked(tmp_path: Path) -> None:
@@ -74,7 +76,9 @@ def test_model_file_may_be_added_later(tmp_path: Path) -> None:
 def test_repository_with_errors_is_not_written(tmp_path: Path) -> None:
     """All errors that the checks find are raised together, and nothing is written or replaced."""
     builder = ModelRepositoryBuilder()
-    builder.add_model(DOUBLE.with_(backend=PythonBackend(execution_env_path="env.tar.gz")), b"no model here")
+    builder.add_model(
+        DOUBLE.with_(backend=PythonBackend(execution_env_path="env.tar.gz")), b"no model here"
+    )
     builder.add_model(DOUBLE.with_(name="empty"))
     with pytest.raises(RepositoryError) as caught:
         builder.write_to(tmp_path / "models")
@@ -97,7 +101,12 @@ def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
         builder.write_to(tmp_path / "models")
     assert (tmp_path / "models" / "stray").read_text() == "mine"
     builder.write_to(tmp_path / "models", overwrite=True)
-    assert _tree(tmp_path / "models") == ["double/", "double/1/", "double/1/model.py", "double/config.pbtxt"]
+    assert _tree(tmp_path / "models") == [
+        "double/",
+        "double/1/",
+        "double/1/model.py",
+        "double/config.pbtxt",
+    ]
 
 
 NO_FOLDER_NAME = "must be usable as the name of a folder, got "
@@ -115,8 +124,14 @@ NO_FILE_NAME = "this backend has no default file name, got 'kaldi'; set default_
         (lambda b: b.add_model(DOUBLE, "absent.py"), NO_SOURCE),
         (lambda b: b.add_model(DOUBLE, files={"../x": b""}), f"{NO_PATH_INSIDE}'../x'"),
         (lambda b: b.add_model(DOUBLE, files={"/x": b""}), f"{NO_PATH_INSIDE}'/x'"),
-        (lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}), "is written from the configuration"),
-        (lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}), "contains the model file"),
+        (
+            lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}),
+            "is written from the configuration",
+        ),
+        (
+            lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}),
+            "contains the model file",
+        ),
         (lambda b: b.add_model(DOUBLE, version=0), "version: must be at least 1, got 0"),
         (lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""), NO_FILE_NAME),
         (lambda b: b.add_model(DOUBLE, 3), "must be a path or bytes, got 3"),

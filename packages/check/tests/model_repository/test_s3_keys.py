@@ -20,7 +20,12 @@ def test_pattern_matches_archives_of_one_model() -> None:
     assert archive_pattern("team/resnet") == "team/resnet-????????.tar.gz"
     assert pattern_owner("team/resnet-0a1b2c3d.tar.gz") == "team/resnet"
     assert pattern_owner("scorer-backbone.tar.gz") == "scorer"
-    for other in ("resnet.tar.gz", "resnet-0a1b2c3d.zip", "-0a1b2c3d.tar.gz", "resnet_0a1b2c3d.tar.gz"):
+    for other in (
+        "resnet.tar.gz",
+        "resnet-0a1b2c3d.zip",
+        "-0a1b2c3d.tar.gz",
+        "resnet_0a1b2c3d.tar.gz",
+    ):
         assert pattern_owner(other) is None
 
 

@@ -29,4 +29,7 @@ def test_names_that_sagemaker_refuses(path: str, problem: str) -> None:
 
 def test_valid_names_are_accepted() -> None:
     """Spaces, dots and letters beyond ASCII are valid in a name."""
-    assert name_problems(["net/1/my model.v2.onnx", "net/1/größe", f"net/{'a' * 255}", "a/..b/c"]) == []
+    assert (
+        name_problems(["net/1/my model.v2.onnx", "net/1/größe", f"net/{'a' * 255}", "a/..b/c"])
+        == []
+    )

@@ -16,9 +16,9 @@ from triton_model_check.model_repository.content_digest import digest_of
 from triton_model_check.model_repository.members import collect_members
 
 # Between two letters, so that no rule for what is left out or refused matches.
-NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), max_size=60).map(
-    lambda name: f"a{name}a"
-)
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), max_size=60
+).map(lambda name: f"a{name}a")
 TREES = st.recursive(
     st.binary(max_size=2000), lambda inner: st.dictionaries(NAMES, inner, max_size=4), max_leaves=12
 )

@@ -33,7 +33,9 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 def _scalars(field: Any) -> st.SearchStrategy[Any]:
     if field.enum_type:
         # Proto3 enums are open: a number without a name is a value too.
-        return st.sampled_from(sorted(field.enum_type.values_by_number)) | st.integers(100, 2**31 - 1)
+        return st.sampled_from(sorted(field.enum_type.values_by_number)) | st.integers(
+            100, 2**31 - 1
+        )
     kinds = {getattr(field, name): strategy for name, strategy in SCALARS.items()}
     return kinds[field.cpp_type]
 
@@ -48,7 +50,9 @@ def messages(draw: st.DrawFn, descriptor: Any) -> Any:
     """A message with a few of its fields, each of any value that the field can hold."""
     message = message_factory.GetMessageClass(descriptor)()
     for name in draw(
-        st.lists(st.sampled_from([f.name for f in descriptor.fields] or [""]), unique=True, max_size=5)
+        st.lists(
+            st.sampled_from([f.name for f in descriptor.fields] or [""]), unique=True, max_size=5
+        )
     ):
         if name:
             _draw_field(draw, message, descriptor.fields_by_name[name])
@@ -87,7 +91,9 @@ def test_message_survives_builder_and_text(message: Any) -> None:
     assert typed.to_message() == message
     text = typed.to_text()
     again = parse_model_config(text)
-    assert again.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
+    assert again.SerializeToString(deterministic=True) == message.SerializeToString(
+        deterministic=True
+    )
     assert format_model_config(again) == text
     assert ModelConfig.from_text(text) == typed
 

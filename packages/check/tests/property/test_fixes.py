@@ -24,7 +24,10 @@ _MORE: dict[str, Files] = {
     ),
     "ensemble-unknown-model: misspelled": ensemble(ONE_STEP.replace('"a"', '"aa"')),
     "ensemble-unknown-tensor: misspelled": ensemble(ONE_STEP.replace('key: "X"', 'key: "x"')),
-    "onnx-output-name: misspelled": {"m/config.pbtxt": ONNX.replace('"Y"', '"y"'), "m/1/model.onnx": relu()},
+    "onnx-output-name: misspelled": {
+        "m/config.pbtxt": ONNX.replace('"Y"', '"y"'),
+        "m/1/model.onnx": relu(),
+    },
     "python-tensor-name: misspelled": {
         name: content.replace('"id"', '"y"') if isinstance(content, str) else content
         for name, content in EXAMPLES["python-tensor-name"].failing.items()

@@ -14,7 +14,9 @@ PATTERN = st.text(alphabet="ab*?/[]!-.\\", min_size=1, max_size=12)
 PATH = st.text(alphabet="ab/.[", min_size=1, max_size=16).filter(lambda text: text.strip("/"))
 
 
-@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")  # of re in pathspec, about "[[]" and "[---]"
+@pytest.mark.filterwarnings(
+    "ignore:Possible:FutureWarning"
+)  # of re in pathspec, about "[[]" and "[---]"
 @settings(deadline=None, max_examples=500)
 @given(pattern=PATTERN, path=PATH)
 @example(pattern="*a*b", path="ab/aab")
@@ -28,11 +30,15 @@ def test_agrees_with_pathspec(pattern: str, path: str) -> None:
         compiled = compile_patterns([pattern])
     except ValueError:
         reject()
-    assert compiled.check_file(path).include == GitIgnoreSpec.from_lines([pattern]).check_file(path).include
+    assert (
+        compiled.check_file(path).include
+        == GitIgnoreSpec.from_lines([pattern]).check_file(path).include
+    )
 
 
 @pytest.mark.parametrize(
-    "pattern", ["*a" * 20 + "b", "a*" * 100 + "b", "[a-z]*" * 20 + "!", "*" * 200 + "b", "*?" * 30 + "!"]
+    "pattern",
+    ["*a" * 20 + "b", "a*" * 100 + "b", "[a-z]*" * 20 + "!", "*" * 200 + "b", "*?" * 30 + "!"],
 )
 def test_hostile_pattern_takes_linear_time(pattern: str) -> None:
     """A pattern of a few bytes would take minutes for one long name."""

@@ -12,20 +12,60 @@ from hypothesis import strategies as st
 
 from constructs_triton_core.errors import ModelConfigError
 from triton_model_check.model_config.target import PLATFORMS, Target
-from triton_model_check.model_config.text import format_model_config, parse_model_config, read_text_fault
+from triton_model_check.model_config.text import (
+    format_model_config,
+    parse_model_config,
+    read_text_fault,
+)
 from triton_model_check.model_repository import ModelRepository
 
 FRAGMENTS = (
-    *('name: "m"', 'backend: "python"', 'platform: "ensemble"', "max_batch_size: 8", "input", "output"),
+    *(
+        'name: "m"',
+        'backend: "python"',
+        'platform: "ensemble"',
+        "max_batch_size: 8",
+        "input",
+        "output",
+    ),
     *("[", "]", "{", "}", "<", ">", ":", ",", ";", "\n", "#", "//", '"', "'", "\\"),
-    *("dims: [ -1, 4 ]", "data_type: TYPE_FP32", "reshape { shape: [ ] }", "parameters", "model_warmup"),
+    *(
+        "dims: [ -1, 4 ]",
+        "data_type: TYPE_FP32",
+        "reshape { shape: [ ] }",
+        "parameters",
+        "model_warmup",
+    ),
     *("ensemble_scheduling", "step", 'model_name: "m"', "input_map", 'key: "X"', 'value: "Y"'),
-    *("- 1", "+1", "0x7f", "99999999999999999999", "nan", "1e400", "${x}", "\ufeff", "\xa0", "\x00"),
+    *(
+        "- 1",
+        "+1",
+        "0x7f",
+        "99999999999999999999",
+        "nan",
+        "1e400",
+        "${x}",
+        "\ufeff",
+        "\xa0",
+        "\x00",
+    ),
     *("instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]", "sequence_batching { direct { } }"),
     *("dynamic_batching { }", "version_policy { latest { } }"),
 )
 NAMES = (
-    *("config.pbtxt", "1", "2", "01", "1abc", "-1", "99999999999999999999", "model.py", "warmup", "a", "b"),
+    *(
+        "config.pbtxt",
+        "1",
+        "2",
+        "01",
+        "1abc",
+        "-1",
+        "99999999999999999999",
+        "model.py",
+        "warmup",
+        "a",
+        "b",
+    ),
     ".git",
 )
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=25).map(" ".join).map(str.encode)

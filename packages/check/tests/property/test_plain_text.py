@@ -13,19 +13,89 @@ from triton_model_check.model_config.text_spellings import lenient_spellings
 
 ROOT = Path(__file__).parents[4]
 PIECES = (
-    *('name: "m"', "name: 'm'", 'name: "a" "b"', 'name "m"', 'name: "a\\n"', 'name: "é"', 'platform:"p"'),
-    *("max_batch_size: 8", "max_batch_size: 08", "max_batch_size: -0", "max_batch_size: 0", "9999999999"),
-    *("max_batch_size: 0x8", "max_batch_size: +8", "max_batch_size: 1_0", "max_batch_size: - 1", "8.0"),
-    *("input", "output [", "{", "}", "<", ">", "[", "]", ",", ";", ":", "\n", "# a 'comment\"\n", "# \0\n"),
-    *("dims: [ -1, 4 ]", "dims: 3", "dims: [ ]", "dims: [ 1, ]", "dims: [ 1 2 ]", "dims: [1,2],", "dims [1]"),
+    *(
+        'name: "m"',
+        "name: 'm'",
+        'name: "a" "b"',
+        'name "m"',
+        'name: "a\\n"',
+        'name: "é"',
+        'platform:"p"',
+    ),
+    *(
+        "max_batch_size: 8",
+        "max_batch_size: 08",
+        "max_batch_size: -0",
+        "max_batch_size: 0",
+        "9999999999",
+    ),
+    *(
+        "max_batch_size: 0x8",
+        "max_batch_size: +8",
+        "max_batch_size: 1_0",
+        "max_batch_size: - 1",
+        "8.0",
+    ),
+    *(
+        "input",
+        "output [",
+        "{",
+        "}",
+        "<",
+        ">",
+        "[",
+        "]",
+        ",",
+        ";",
+        ":",
+        "\n",
+        "# a 'comment\"\n",
+        "# \0\n",
+    ),
+    *(
+        "dims: [ -1, 4 ]",
+        "dims: 3",
+        "dims: [ ]",
+        "dims: [ 1, ]",
+        "dims: [ 1 2 ]",
+        "dims: [1,2],",
+        "dims [1]",
+    ),
     *("data_type: TYPE_FP32", 'data_type: "TYPE_FP32"', "data_type: 3", "data_type: TYPE_NONE"),
-    *("optional: true", "optional: True", "optional: 1", "input { name: 'x' dims: 1 }", "input: [ ]"),
-    *("parameters { key: 'a' value { string_value: 'b' } }", "parameters { value { } }", "parameters { }"),
-    *("dynamic_batching { }", "sequence_batching { oldest { } direct { } }", "dynamic_batching: { }"),
-    *("instance_group [ { kind: KIND_GPU gpus: [ 0 ] }, { count: 2 } ]", "version_policy { all { } }"),
-    *("version_policy: { latest { num_versions: 2 } }", "cc_model_filenames { key: '7.5' value: 'x' }"),
-    *("sequence_batching { oldest { max_candidate_sequences: 4 } }", "default_model_filename: ''", "\x1c"),
-    *("model_warmup { inputs { key: 'x' value { dims: 1 zero_data: true random_data: true } } }", "\x7f"),
+    *(
+        "optional: true",
+        "optional: True",
+        "optional: 1",
+        "input { name: 'x' dims: 1 }",
+        "input: [ ]",
+    ),
+    *(
+        "parameters { key: 'a' value { string_value: 'b' } }",
+        "parameters { value { } }",
+        "parameters { }",
+    ),
+    *(
+        "dynamic_batching { }",
+        "sequence_batching { oldest { } direct { } }",
+        "dynamic_batching: { }",
+    ),
+    *(
+        "instance_group [ { kind: KIND_GPU gpus: [ 0 ] }, { count: 2 } ]",
+        "version_policy { all { } }",
+    ),
+    *(
+        "version_policy: { latest { num_versions: 2 } }",
+        "cc_model_filenames { key: '7.5' value: 'x' }",
+    ),
+    *(
+        "sequence_batching { oldest { max_candidate_sequences: 4 } }",
+        "default_model_filename: ''",
+        "\x1c",
+    ),
+    *(
+        "model_warmup { inputs { key: 'x' value { dims: 1 zero_data: true random_data: true } } }",
+        "\x7f",
+    ),
     *("optimization { priority: PRIORITY_MAX graph { level: -1 } }", "dynamic_batching {", "name"),
 )
 texts = st.lists(st.sampled_from(PIECES), max_size=12).flatmap(
@@ -40,7 +110,9 @@ def compare(text: str) -> bool:
         assert not list(lenient_spellings(text))
         expected = text_format.Parse(text, new_model_config())
         assert found == expected
-        assert found.SerializeToString(deterministic=True) == expected.SerializeToString(deterministic=True)
+        assert found.SerializeToString(deterministic=True) == expected.SerializeToString(
+            deterministic=True
+        )
     return found is not None
 
 
@@ -62,7 +134,11 @@ def test_changed_configuration(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(CONFIGURATIONS))
     for _ in range(data.draw(st.integers(1, 3))):
         at, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))
-        text = text[:at] + data.draw(st.text("{}[]:,;#\"'\\ \n-+.01xa", max_size=2)) + text[at + length :]
+        text = (
+            text[:at]
+            + data.draw(st.text("{}[]:,;#\"'\\ \n-+.01xa", max_size=2))
+            + text[at + length :]
+        )
     compare(text)
 
 

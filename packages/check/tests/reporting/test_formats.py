@@ -56,7 +56,9 @@ def test_sarif_passes_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in run["results"])
 
 
-def test_sarif_has_places_in_the_working_folder(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_has_places_in_the_working_folder(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A result has the path from the working folder, the range, and the message with the hint."""
     (run,) = json.loads(_output("sarif", repository, capsys))["runs"]
     first: dict[str, Any] = run["results"][0]
@@ -115,10 +117,14 @@ def test_github_gets_errors_first(repository: Path, capsys: pytest.CaptureFixtur
     assert verdict.startswith("1 error, 1 warning: Triton ")
 
 
-def test_github_command_cannot_be_forged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_github_command_cannot_be_forged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Line breaks and signs of commands stay text. A range of several lines has no columns."""
     name = "a,b:c%"
-    finding = Finding("code", Severity.ERROR, name, "100%\n::error::forged", place=Place(name, 1, 5, 2, 3))
+    finding = Finding(
+        "code", Severity.ERROR, name, "100%\n::error::forged", place=Place(name, 1, 5, 2, 3)
+    )
     print_results([Result(Report(str(tmp_path), (finding,)))], "github")
     line, _ = capsys.readouterr().out.splitlines()
     assert line.startswith(f"::error title=code,file={tmp_path}/a%2Cb%3Ac%25,line=1,endLine=2::")
@@ -149,7 +155,9 @@ def test_linked_model_is_shown_where_its_files_are(
     assert issue["location"]["path"] == "elsewhere/config.pbtxt"
 
 
-def test_finding_in_another_file_names_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finding_in_another_file_names_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A finding about a folder or a model file is shown in the configuration, with its path."""
     write({"m/config.pbtxt": 'backend: "onnxruntime"\n', "m/1/model.onnx": b"no"}, tmp_path)
     main([str(tmp_path), "--output-format", "gitlab"])
@@ -190,16 +198,25 @@ def test_paths_of_several_folders_count_from_the_working_folder() -> None:
     assert moved.fix is not None
     assert moved.place is not None
     assert (moved.path, moved.place.file) == ("models/m/config.pbtxt", "models/n/config.pbtxt")
-    assert [each.path for each in moved.fix.edits] == ["models/m/1/model.py", "models/n/config.pbtxt"]
+    assert [each.path for each in moved.fix.edits] == [
+        "models/m/1/model.py",
+        "models/n/config.pbtxt",
+    ]
 
 
-def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_folders_are_one_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every format prints the findings of several folders as one document."""
-    finding = Finding("backend-runtime", Severity.ERROR, "m", "no", place=Place("m/config.pbtxt", 1, 1, 1, 1))
+    finding = Finding(
+        "backend-runtime", Severity.ERROR, "m", "no", place=Place("m/config.pbtxt", 1, 1, 1, 1)
+    )
     results = [Result(Report(str(tmp_path / name), (finding,))) for name in ("a", "b")]
     print_results(results, "json")
     document = json.loads(capsys.readouterr().out)
-    assert [each["path"] for each in document["repositories"]] == [str(each.root) for each in results]
+    assert [each["path"] for each in document["repositories"]] == [
+        str(each.root) for each in results
+    ]
     print_results(results, "sarif")
     assert len(json.loads(capsys.readouterr().out)["runs"][0]["results"]) == 2
     print_results(results, "text")
@@ -207,9 +224,13 @@ def test_several_folders_are_one_document(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "words", [["--json"], ["--output-format", "json"], ["--output-format=json"]], ids=lambda words: words[-1]
+    "words",
+    [["--json"], ["--output-format", "json"], ["--output-format=json"]],
+    ids=lambda words: words[-1],
 )
-def test_failure_is_json_too(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failure_is_json_too(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A program that reads JSON gets JSON also if nothing could be checked."""
     assert main(["check", str(tmp_path / "absent"), *words]) == 2
     assert "cannot be read" in json.loads(capsys.readouterr().out)["error"]

@@ -8,7 +8,9 @@ from constructs_triton_client.recorded_requests import RecordedRequest as Record
 from constructs_triton_client.recorded_requests import RecordedRequests as RecordedRequests
 from constructs_triton_client.recorded_requests import RecordedTensor as RecordedTensor
 from constructs_triton_client.transports.http_transport import HttpTransport as HttpTransport
-from constructs_triton_client.transports.in_memory_transport import InMemoryTransport as InMemoryTransport
+from constructs_triton_client.transports.in_memory_transport import (
+    InMemoryTransport as InMemoryTransport,
+)
 from constructs_triton_client.transports.in_memory_transport import RecordedCall as RecordedCall
 from constructs_triton_client.transports.sagemaker_transport import (
     SageMakerTransport as SageMakerTransport,

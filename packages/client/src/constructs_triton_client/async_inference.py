@@ -123,7 +123,9 @@ class PendingInference:
         return denial
 
 
-def start_inference(transport: Transport, invocation: Invocation, input_location: str) -> PendingInference:
+def start_inference(
+    transport: Transport, invocation: Invocation, input_location: str
+) -> PendingInference:
     """Put the request into ``input_location``, ``s3://bucket/prefix/``, and start its inference."""
     if not isinstance(transport, SageMakerTransport):
         raise InvalidValueError(

@@ -83,7 +83,9 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         is_first = formats.read_magic(file) == (1, 0)
         read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about headers of Python 2, which a terminal would show
+            warnings.simplefilter(
+                "ignore"
+            )  # about headers of Python 2, which a terminal would show
             shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
     except Exception as error:  # NumPy evaluates the header, which raises errors of many types
         raise ValueError(f"it is no .npy file that can be read: {error}") from None
@@ -92,7 +94,9 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _opened(path: Path, max_bytes: int) -> BinaryIO:
     # Opening a named pipe would wait for a writer.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    )
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode) and status.st_size <= max_bytes:
         return io.BufferedReader(io.FileIO(descriptor))

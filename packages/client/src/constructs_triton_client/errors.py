@@ -22,7 +22,12 @@ from constructs_triton_core.errors import (
 
 INSUFFICIENT_STORAGE = 507
 ANY_SIZE = -1
-_THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
+_THROTTLED_CODES = {
+    "ThrottlingException",
+    "Throttling",
+    "TooManyRequestsException",
+    "RequestLimitExceeded",
+}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 # SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
 _NO_CAPACITY = "has no capacity to process this request"
@@ -96,7 +101,13 @@ MAXIMUM_PARSED_BYTES = 65536
 _LISTEN_HINT = "check the address, and that a server listens there"
 # Errors of botocore, urllib3 and Python in responses that do not follow their protocol.
 _BROKEN = {
-    *("ChecksumMismatch", "IncompleteReadError", "InvalidChunkLength", "InvalidHeader", "ProtocolError"),
+    *(
+        "ChecksumMismatch",
+        "IncompleteReadError",
+        "InvalidChunkLength",
+        "InvalidHeader",
+        "ProtocolError",
+    ),
     *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
 }
 # By status, or by the name that botocore and urllib3 give to a request that never reached the service.
@@ -105,7 +116,9 @@ _HINTS_BY_CODE: dict[str | int | None, str] = {
     "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
     **dict.fromkeys(("EndpointConnectionError", "NewConnectionError"), _LISTEN_HINT),
     "InvalidRegionError": "set region_name to a Region such as us-east-1",
-    **dict.fromkeys(("LocationParseError", "LocationValueError"), "write the address as http://host:port"),
+    **dict.fromkeys(
+        ("LocationParseError", "LocationValueError"), "write the address as http://host:port"
+    ),
     "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
     **dict.fromkeys(("NoSuchBucket", "NoSuchKey"), "check the bucket and the key"),
     "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
@@ -148,11 +161,17 @@ def build_invocation_error(
 
 def _classify(code: str, status: int | None, said: str) -> tuple[type[InvocationError], str]:
     if status == INSUFFICIENT_STORAGE:
-        return ModelOutOfMemoryError, "use a larger instance type, or fewer or smaller models on the endpoint"
+        return (
+            ModelOutOfMemoryError,
+            "use a larger instance type, or fewer or smaller models on the endpoint",
+        )
     if _NO_CAPACITY in said:
         return NoCapacityError, _NO_CAPACITY_HINT
     if code == "ModelNotReadyException":
-        return ModelNotReadyError, "the model is still loading, which may take up to 360 s; try again"
+        return (
+            ModelNotReadyError,
+            "the model is still loading, which may take up to 360 s; try again",
+        )
     if code in _THROTTLED_CODES or status == 429:
         return EndpointThrottledError, "send fewer requests at a time, or add instances"
     return InvocationError, _hint(code, status, said)
@@ -163,7 +182,9 @@ def _hint(code: str, status: int | None, said: str) -> str:
         return hint
     if code in _INVALID_CODES or status in {400, 404}:
         return "" if said else "compare the request with the endpoint and the model's configuration"
-    return _HINTS_BY_CODE.get(status, "see the endpoint's log, which `constructs-triton diagnose` reads")
+    return _HINTS_BY_CODE.get(
+        status, "see the endpoint's log, which `constructs-triton diagnose` reads"
+    )
 
 
 def fix_of(said: str) -> str:

@@ -122,7 +122,9 @@ class GenerateStream:
         return next(self._events)
 
     def __getitem__(self, name: object) -> Never:
-        raise TypeError(f"a stream has no outputs; write `for event in stream: print(event[{name!r}])`")
+        raise TypeError(
+            f"a stream has no outputs; write `for event in stream: print(event[{name!r}])`"
+        )
 
     def close(self) -> None:
         """Close the connection; there are no further events."""

@@ -17,9 +17,19 @@ from constructs_triton_client.server_sent_events import EventReader
 from constructs_triton_client.transports.transport import Invocation, Transport
 from constructs_triton_client.waking import when_awake
 from constructs_triton_client.wire import EncodedRequest
-from constructs_triton_core.errors import InvocationError, RequestEncodingError, ResponseDecodingError
+from constructs_triton_core.errors import (
+    InvocationError,
+    RequestEncodingError,
+    ResponseDecodingError,
+)
 
-__all__ = ["GenerationReader", "encode_generation", "objects_in", "read_generation", "stream_events"]
+__all__ = [
+    "GenerationReader",
+    "encode_generation",
+    "objects_in",
+    "read_generation",
+    "stream_events",
+]
 
 _DONE = "[DONE]"  # ends the stream of OpenAI's form
 _LOG = "see the endpoint's log"
@@ -91,7 +101,9 @@ class GenerationReader:
     def __init__(self) -> None:
         self.count = 0
         self._reader = EventReader()
-        self._is_open = False  # of OpenAI's form only: a finish_reason, or the last line, must follow
+        self._is_open = (
+            False  # of OpenAI's form only: a finish_reason, or the last line, must follow
+        )
 
     def feed(self, part: bytes) -> Iterator[GenerateEvent]:
         """Yield the events that end in this part."""
@@ -125,7 +137,9 @@ class GenerationReader:
                 f"event {self.count}: the model failed, got {said:.500}; {fix_of(said) or _LOG}",
                 model_message=said,
             )
-        if any("message" in each for each in choices) or ("generated_text" in event and "token" not in event):
+        if any("message" in each for each in choices) or (
+            "generated_text" in event and "token" not in event
+        ):
             raise InvocationError(
                 f'event {self.count}: is a whole response; add "stream": true to the request'
             )
@@ -136,7 +150,9 @@ class GenerationReader:
 def objects_in(fields: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the JSON objects of a field: its items, or the field itself."""
     value = fields.get(name)
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+    return [
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+    ]
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def check_config(model_config: ModelConfigLike | None) -> None:
         )
 
 
-def check_call(options: Iterable[str], method: Callable[..., Any], *callees: Callable[..., Any]) -> None:
+def check_call(
+    options: Iterable[str], method: Callable[..., Any], *callees: Callable[..., Any]
+) -> None:
     """Check the keywords of ``method``, which passes those of ``callees`` on.
 
     The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.
@@ -67,7 +69,12 @@ def check_call(options: Iterable[str], method: Callable[..., Any], *callees: Cal
         if name in _FIXES:
             raise TypeError(f"{what} got an unexpected keyword argument '{name}'; {_FIXES[name]}")
         passed = [keywords_of(each) for each in callees]
-        others = [each for keywords in passed for each in keywords.names if each not in keywords.positional]
+        others = [
+            each
+            for keywords in passed
+            for each in keywords.names
+            if each not in keywords.positional
+        ]
         check_known([name], [*keywords_of(method).names, *others], what)
 
 
@@ -96,7 +103,9 @@ def check_inputs(
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
     for name in inputs:
         if name not in expected:
-            hint = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
+            hint = did_you_mean(
+                name, expected, f"the model's inputs are {quoted(sorted(expected))}"
+            )
             raise RequestEncodingError(f'input "{name}": the model has no such input; {hint}')
     for name, entry in expected.items():
         if name not in inputs and not getattr(entry, "optional", False):
@@ -105,7 +114,9 @@ def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLik
             )
 
 
-def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, stated: str | None) -> None:
+def _check_datatype(
+    path: str, array: NDArray[Any], entry: ModelInputLike, stated: str | None
+) -> None:
     datatype = resolve_datatype(path, array, stated)
     wanted = _data_type_name(entry)
     if datatype.data_type != wanted:
@@ -128,7 +139,9 @@ def _data_type_name(entry: ModelInputLike) -> str:
     return str(names[entry.data_type].name)
 
 
-def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_batch_size: int) -> None:
+def _check_shape(
+    path: str, shape: tuple[int, ...], entry: ModelInputLike, max_batch_size: int
+) -> None:
     dims = [ANY_SIZE, *entry.dims] if max_batch_size > 0 else list(entry.dims)
     if getattr(entry, "allow_ragged_batch", False):
         dims = dims[:1] + [ANY_SIZE] * (len(dims) - 1)

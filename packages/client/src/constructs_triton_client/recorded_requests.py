@@ -50,7 +50,12 @@ __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTen
 
 _VERSION = 1
 #: Absolute and relative tolerance of new recordings. Other data types must be equal.
-_TOLERANCES = {"FP64": (1e-6, 1e-4), "FP32": (1e-6, 1e-4), "FP16": (1e-3, 1e-2), "BF16": (1e-2, 2e-2)}
+_TOLERANCES = {
+    "FP64": (1e-6, 1e-4),
+    "FP32": (1e-6, 1e-4),
+    "FP16": (1e-3, 1e-2),
+    "BF16": (1e-2, 2e-2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,9 @@ class RecordedRequest:
     def compile(self) -> dict[str, Any]:
         """Return the request and the expected outputs as bytes on the wire, in values that JSON can hold."""
         arrays = {name: tensor.array for name, tensor in self.inputs.items()}
-        datatypes = {name: "BF16" for name, tensor in self.inputs.items() if tensor.datatype == "BF16"}
+        datatypes = {
+            name: "BF16" for name, tensor in self.inputs.items() if tensor.datatype == "BF16"
+        }
         request = encode_request(arrays, outputs=list(self.outputs), datatypes=datatypes)
         return {
             "name": self.name,
@@ -177,10 +184,15 @@ class RecordedRequests:
             )
         requests = document.get("requests")
         if not isinstance(requests, list) or not requests:
-            raise InvalidValueError(f"{path}: must have at least one request; record one with `--record`")
+            raise InvalidValueError(
+                f"{path}: must have at least one request; record one with `--record`"
+            )
         arrays = ArrayFolder(path.parent)
         return cls(
-            [_request(f"{path}: request", number, each, arrays) for number, each in enumerate(requests)]
+            [
+                _request(f"{path}: request", number, each, arrays)
+                for number, each in enumerate(requests)
+            ]
         )
 
     def save(self, path: Path | str) -> None:
@@ -220,8 +232,12 @@ def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> Record
     try:
         name = read_string(value["name"])
         place = f"{where} {name}"
-        inputs = {read_string(each["name"]): read_tensor(place, each, arrays) for each in value["inputs"]}
-        outputs = {read_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]}
+        inputs = {
+            read_string(each["name"]): read_tensor(place, each, arrays) for each in value["inputs"]
+        }
+        outputs = {
+            read_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]
+        }
         target_model = value.get("target_model")
         return RecordedRequest(name, inputs, outputs, target_model and read_string(target_model))
     except (KeyError, TypeError) as error:
@@ -234,7 +250,11 @@ def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> Record
 def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> ExpectedOutput:
     tolerances = [value.get(f"{kind}_tolerance", 0.0) for kind in ("absolute", "relative")]
     for each in tolerances:
-        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 <= each < float("inf"):
+        if (
+            isinstance(each, bool)
+            or not isinstance(each, int | float)
+            or not 0 <= each < float("inf")
+        ):
             raise InvalidValueError(
                 f"{where} output {value['name']}: a tolerance must be a number of at least 0, "
                 f"got {each!r:.40}; set absolute_tolerance and relative_tolerance"
@@ -247,7 +267,8 @@ def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> Expe
 
 def _document(path: Path, request: RecordedRequest) -> dict[str, Any]:
     inputs = [
-        write_tensor(path, f"{request.name}.{name}", name, each) for name, each in request.inputs.items()
+        write_tensor(path, f"{request.name}.{name}", name, each)
+        for name, each in request.inputs.items()
     ]
     outputs = [
         {

@@ -105,7 +105,9 @@ def known_datatype(datatype: str, where: str) -> Datatype:
     found = by_datatype(read_string(datatype))
     if found is None:
         names = ", ".join(each.datatype for each in DATATYPES)
-        raise InvalidValueError(f"{where}: there is no datatype {datatype!r:.40}; use one of {names}")
+        raise InvalidValueError(
+            f"{where}: there is no datatype {datatype!r:.40}; use one of {names}"
+        )
     return found
 
 

@@ -12,12 +12,22 @@ from numpy.typing import NDArray
 from constructs_triton_client.async_inference import PendingInference, start_inference
 from constructs_triton_client.generated_events import GenerateStream
 from constructs_triton_client.generation import encode_generation, stream_events
-from constructs_triton_client.input_checks import ModelConfigLike, check_call, check_config, check_inputs
+from constructs_triton_client.input_checks import (
+    ModelConfigLike,
+    check_call,
+    check_config,
+    check_inputs,
+)
 from constructs_triton_client.observed_calls import ObservedCall, Observer, check_observe, observing
 from constructs_triton_client.transports.http_transport import HttpTransport
 from constructs_triton_client.transports.model_names import ModelNames
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
-from constructs_triton_client.transports.transport import Invocation, Reply, Transport, checked_transport
+from constructs_triton_client.transports.transport import (
+    Invocation,
+    Reply,
+    Transport,
+    checked_transport,
+)
 from constructs_triton_client.waking import check_wake_timeout, when_awake
 from constructs_triton_client.wire import EncodedRequest, decode_response, encode_request
 from constructs_triton_client.wire.requests import (
@@ -247,7 +257,9 @@ class TritonClient:
         """
         check_call(options, self.infer_many, self.infer)
         return map_concurrently(
-            lambda inputs: self.infer(inputs, outputs, **options), requests, max_concurrency=max_concurrency
+            lambda inputs: self.infer(inputs, outputs, **options),
+            requests,
+            max_concurrency=max_concurrency,
         )
 
     def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> GenerateStream:
@@ -276,7 +288,9 @@ class TritonClient:
                 f'"{invoke_options.get("TargetModel", self.target_model)}"; use infer instead'
             )
         request = encode_generation(fields)
-        invocation = Invocation(request.body, request.content_type, self._with_component(invoke_options))
+        invocation = Invocation(
+            request.body, request.content_type, self._with_component(invoke_options)
+        )
         call = self._call(invocation.options)
         return GenerateStream(
             stream_events(self.transport, invocation, self.wake_timeout, self.observe, call)
@@ -320,7 +334,9 @@ class TritonClient:
         invocation = Invocation(request.body, request.content_type, self._resolve(options))
         call = self._call(options)
         with observing(self.observe, call):
-            reply, latency_seconds = when_awake(lambda: self._send(invocation), self.wake_timeout, call)
+            reply, latency_seconds = when_awake(
+                lambda: self._send(invocation), self.wake_timeout, call
+            )
             call.retries += reply.metadata.get("RetryAttempts", 0)
             result = decode_response(reply.body, reply.content_type)
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
@@ -345,4 +361,8 @@ class TritonClient:
     def _resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = self._with_component(given)
         target_model = options.get("TargetModel", self.target_model)
-        return options if target_model is None else {**options, "TargetModel": self.archive_of(target_model)}
+        return (
+            options
+            if target_model is None
+            else {**options, "TargetModel": self.archive_of(target_model)}
+        )

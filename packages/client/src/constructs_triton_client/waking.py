@@ -16,7 +16,9 @@ _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 30.0
 
 
-def when_awake(call: Callable[[], ResultT], wake_timeout: float, seen: ObservedCall | None = None) -> ResultT:
+def when_awake(
+    call: Callable[[], ResultT], wake_timeout: float, seen: ObservedCall | None = None
+) -> ResultT:
     """Return the result of ``call``, which is repeated for ``wake_timeout`` seconds while there is no copy.
 
     SageMaker does not queue such a request, and boto3 does not retry it. The waits between the attempts grow
@@ -47,7 +49,11 @@ def when_awake(call: Callable[[], ResultT], wake_timeout: float, seen: ObservedC
 
 def check_wake_timeout(wake_timeout: float) -> None:
     """Check a number of seconds; raises ``InvalidValueError`` if not a number, or below 0."""
-    if isinstance(wake_timeout, bool) or not isinstance(wake_timeout, int | float) or not wake_timeout >= 0:
+    if (
+        isinstance(wake_timeout, bool)
+        or not isinstance(wake_timeout, int | float)
+        or not wake_timeout >= 0
+    ):
         raise InvalidValueError(
             f"wake_timeout: must be a number of seconds of at least 0, got {wake_timeout!r}; write 900"
         )

@@ -27,7 +27,9 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
         session.client("s3").create_bucket(
             Bucket="many-models", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
         )
-        _endpoint(session, "many", {"Mode": "MultiModel", "ModelDataUrl": "s3://many-models/models/"})
+        _endpoint(
+            session, "many", {"Mode": "MultiModel", "ModelDataUrl": "s3://many-models/models/"}
+        )
         _endpoint(session, "one", {"ModelDataUrl": "s3://many-models/model.tar.gz"})
         yield session
 
@@ -67,12 +69,17 @@ def test_endpoint_without_an_index_refuses_names(session: boto3.Session) -> None
     client = TritonClient.for_endpoint("many", session=session)
     assert client.archive_of("mood.tar.gz") == "mood.tar.gz"
     with pytest.raises(
-        InvalidValueError, match=r's3://many-models/models/ has no index\.json, so the archive of "mood"'
+        InvalidValueError,
+        match=r's3://many-models/models/ has no index\.json, so the archive of "mood"',
     ):
         client.archive_of("mood")
-    with pytest.raises(InvalidValueError, match=r"one is not a multi-model endpoint, got .*; remove target"):
+    with pytest.raises(
+        InvalidValueError, match=r"one is not a multi-model endpoint, got .*; remove target"
+    ):
         TritonClient.for_endpoint("one", session=session).archive_of("mood")
-    with pytest.raises(InvocationError, match=r"Could not find endpoint .*check the name and the Region"):
+    with pytest.raises(
+        InvocationError, match=r"Could not find endpoint .*check the name and the Region"
+    ):
         TritonClient.for_endpoint("none", session=session).archive_of("mood")
 
 
@@ -83,14 +90,20 @@ def test_index_is_read_from_the_given_uri(session: boto3.Session) -> None:
     """
     text = json.dumps({"version": 1, "target_models": TENANTS})
     session.client("s3").put_object(Bucket="many-models", Key="m/index.json", Body=text)
-    client = TritonClient.for_endpoint("demo", session=session, index="s3://many-models/m/index.json")
+    client = TritonClient.for_endpoint(
+        "demo", session=session, index="s3://many-models/m/index.json"
+    )
     for folder in ("s3://many-models/m/", "s3://many-models/m"):
-        assert TritonClient.for_endpoint("demo", session=session, index=folder).index == client.index
+        assert (
+            TritonClient.for_endpoint("demo", session=session, index=folder).index == client.index
+        )
     assert isinstance(client.index, ModelIndex)
     assert client.index.target_model("tenant571") == TENANTS["tenant571"]
     with pytest.raises(InvalidValueError, match='did you mean "tenant571"'):
         client.infer({}, TargetModel="tenan571")
-    with pytest.raises(InvocationError, match=r"key does not exist.*; check the bucket and the key"):
+    with pytest.raises(
+        InvocationError, match=r"key does not exist.*; check the bucket and the key"
+    ):
         TritonClient.for_endpoint("demo", session=session, index="s3://many-models/none.json")
 
 
@@ -109,5 +122,7 @@ def test_caller_who_may_not_describe_the_endpoint(
     transport = client.transport
     assert isinstance(transport, SageMakerTransport)
     monkeypatch.setattr(transport.client("sagemaker"), "describe_endpoint", refuse)
-    with pytest.raises(InvocationError, match=r"may not be read .*DescribeEndpoint; allow .* as index"):
+    with pytest.raises(
+        InvocationError, match=r"may not be read .*DescribeEndpoint; allow .* as index"
+    ):
         client.archive_of("mood")

@@ -22,11 +22,31 @@ Response = tuple[bytes, str]
 Mutation = Callable[[random.Random, bytes, str], Response]
 
 NASTY = [
-    b"-1", b"10000000000", b"1e999", b"NaN", b"-Infinity", b"null", b"[]", b"{}", b'""', b'"BF16"',
-    b'"BYTES"', b'"FP32"', b"9223372036854775808", b"[" * 2000, b"0", b"true",
-    b'"\xff"', b'"\\ud800"', b"1.5", b"[-1]",
-    b"[0,4611686018427387904,4611686018427387904]", b"9" * 5000, b"\x00", b"\xff\xff\xff\xff",
-]  # fmt: skip
+    b"-1",
+    b"10000000000",
+    b"1e999",
+    b"NaN",
+    b"-Infinity",
+    b"null",
+    b"[]",
+    b"{}",
+    b'""',
+    b'"BF16"',
+    b'"BYTES"',
+    b'"FP32"',
+    b"9223372036854775808",
+    b"[" * 2000,
+    b"0",
+    b"true",
+    b'"\xff"',
+    b'"\\ud800"',
+    b"1.5",
+    b"[-1]",
+    b"[0,4611686018427387904,4611686018427387904]",
+    b"9" * 5000,
+    b"\x00",
+    b"\xff\xff\xff\xff",
+]
 
 
 def seeds() -> list[Response]:
@@ -98,12 +118,16 @@ def replace_value(rng: random.Random, body: bytes, content_type: str) -> Respons
     head = head[:start] + rng.choice(NASTY) + head[rng.choice(stops[:3]) :]
     return (
         head + rest,
-        f"{BINARY_CONTENT_TYPE};json-header-size={len(head)}" if "=" in content_type else content_type,
+        f"{BINARY_CONTENT_TYPE};json-header-size={len(head)}"
+        if "=" in content_type
+        else content_type,
     )
 
 
 def resize_header(rng: random.Random, body: bytes, content_type: str) -> Response:
-    size = rng.choice([0, 1, len(body), len(body) + 1, 10**10, -1, 10**30, rng.randrange(len(body))])
+    size = rng.choice(
+        [0, 1, len(body), len(body) + 1, 10**10, -1, 10**30, rng.randrange(len(body))]
+    )
     return body, f"{BINARY_CONTENT_TYPE};json-header-size={size}"
 
 

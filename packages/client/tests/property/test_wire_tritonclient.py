@@ -14,7 +14,12 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from constructs_triton_client import RequestedOutput, SequencePosition
-from constructs_triton_client.wire import decode_request, decode_response, encode_request, encode_response
+from constructs_triton_client.wire import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from constructs_triton_client.wire.content_type import parse_header_size
 from constructs_triton_client.wire.requests import Parameter
 
@@ -28,7 +33,9 @@ DTYPES |= {f"UINT{8 * size}": f"u{size}" for size in (1, 2, 4, 8)}
 DTYPES |= {f"INT{8 * size}": f"i{size}" for size in (1, 2, 4, 8)}
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
-ELEMENTS = st.one_of(st.binary(max_size=300), st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+ELEMENTS = st.one_of(
+    st.binary(max_size=300), st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+)
 
 
 def fixed_tensors(datatype: str) -> st.SearchStrategy[tuple[str, Array]]:
@@ -76,7 +83,11 @@ def same(left: Array, right: Array) -> bool:
     if left.dtype == object:
         encoded = [x.encode() if isinstance(x, str) else x for x in left.ravel()]
         return left.shape == right.shape and encoded == right.ravel().tolist()
-    return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+    return (
+        left.shape == right.shape
+        and left.dtype == right.dtype
+        and left.tobytes() == right.tobytes()
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -140,15 +151,21 @@ JSON_TENSORS = st.one_of(
     *(fixed_tensors(name) for name in DTYPES if not name.startswith("FP")),
     st.tuples(
         st.just("FP32"),
-        hnp.arrays("f4", SHAPES, elements=st.floats(width=32, allow_nan=False, allow_infinity=False)),
+        hnp.arrays(
+            "f4", SHAPES, elements=st.floats(width=32, allow_nan=False, allow_infinity=False)
+        ),
     ),
     st.tuples(
-        st.just("FP64"), hnp.arrays("f8", SHAPES, elements=st.floats(allow_nan=False, allow_infinity=False))
+        st.just("FP64"),
+        hnp.arrays("f8", SHAPES, elements=st.floats(allow_nan=False, allow_infinity=False)),
     ),
     st.tuples(
         st.just("BYTES"),
         hnp.arrays(
-            object, SHAPES, elements=st.text(st.characters(exclude_categories=["Cs"])), fill=st.nothing()
+            object,
+            SHAPES,
+            elements=st.text(st.characters(exclude_categories=["Cs"])),
+            fill=st.nothing(),
         ),
     ),
 )
@@ -172,4 +189,6 @@ def test_gevent_patches_nothing() -> None:
     """Importing tritonclient does not patch the sockets and threads of this process."""
     monkey = import_module("gevent.monkey")
 
-    assert not any(monkey.is_module_patched(name) for name in ("socket", "threading", "time", "ssl"))
+    assert not any(
+        monkey.is_module_patched(name) for name in ("socket", "threading", "time", "ssl")
+    )

@@ -19,7 +19,13 @@ from constructs_triton_core.errors import ConstructsTritonError, ResponseDecodin
 
 JSON = "application/json"
 OUTPUT = {"name": "Y", "datatype": "FP32", "shape": [1], "data": [1.5], "parameters": {"a": 1}}
-RESPONSE = {"model_name": "m", "model_version": "1", "id": "i", "parameters": {}, "outputs": [OUTPUT]}
+RESPONSE = {
+    "model_name": "m",
+    "model_version": "1",
+    "id": "i",
+    "parameters": {},
+    "outputs": [OUTPUT],
+}
 WORDS = r"""
     null true -1 0 1.5 1e400 -1e400 1e-400 NaN -Infinity "" "a" "1.5" "\ud800" "\u0000" [] {} [[]] [{}]
     [null] ["a"] [1,2] [[1],[2,3]] [1e400] [true] [-1] [9223372036854775807] {"a":{}} {"binary_data_size":0}
@@ -45,7 +51,9 @@ def test_members_of_a_response_may_have_any_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("datatype", ["FP32", "FP16", "BF16", "INT8", "UINT64", "BOOL", "BYTES"])
-def test_members_of_an_output_may_have_any_type(datatype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_of_an_output_may_have_any_type(
+    datatype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A member of another type is an error for every datatype, in JSON or in binary."""
     monkeypatch.setitem(OUTPUT, "datatype", datatype)
     for name in OUTPUT:
@@ -94,7 +102,13 @@ def test_json_has_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b'{"' + rb"\"" * 2**20, b'{"' + b"\\" * 2**21, b'{"' + b"a" * 2**24, b"{" * 2**18, b'{"a":"' * 2**18],
+    [
+        b'{"' + rb"\"" * 2**20,
+        b'{"' + b"\\" * 2**21,
+        b'{"' + b"a" * 2**24,
+        b"{" * 2**18,
+        b'{"a":"' * 2**18,
+    ],
     ids=["quotes", "backslashes", "letters", "braces", "strings"],
 )
 def test_the_end_of_json_is_searched_in_linear_time(data: bytes) -> None:

@@ -40,7 +40,14 @@ def test_header_of_a_full_request() -> None:
     )
     assert json.loads(request.body[: request.header_size]) == {
         "id": "7",
-        "inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "parameters": {"binary_data_size": 8}}],
+        "inputs": [
+            {
+                "name": "X",
+                "shape": [1, 2],
+                "datatype": "FP32",
+                "parameters": {"binary_data_size": 8},
+            }
+        ],
         "outputs": [
             {"name": "Y", "parameters": {"binary_data": True}},
             {"name": "Z", "parameters": {"classification": 3, "binary_data": False}},
@@ -60,7 +67,10 @@ def test_output_format_follows_the_request() -> None:
     """Outputs are requested in the format of the inputs, unless binary_output says otherwise."""
     inputs = {"X": np.ones(1, dtype="i4")}
     assert b"binary_data_output" not in encode_request(inputs, binary=False).body
-    assert b'"binary_data_output":true' in encode_request(inputs, binary=False, binary_output=True).body
+    assert (
+        b'"binary_data_output":true'
+        in encode_request(inputs, binary=False, binary_output=True).body
+    )
 
 
 def test_any_byte_order_and_layout_is_encoded() -> None:
@@ -94,18 +104,42 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [
-        ({"X": [1.0]}, {}, 'input "X": must be a NumPy array, got list; use numpy.asarray with a dtype'),
+        (
+            {"X": [1.0]},
+            {},
+            'input "X": must be a NumPy array, got list; use numpy.asarray with a dtype',
+        ),
         ({"X": "hi"}, {}, r"got str; use numpy.asarray\(\[\[VALUE\]\], dtype=object\), and the"),
-        ({"X": np.zeros(1, dtype="c8")}, {}, 'input "X": Triton has no datatype for dtype complex64'),
+        (
+            {"X": np.zeros(1, dtype="c8")},
+            {},
+            'input "X": Triton has no datatype for dtype complex64',
+        ),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
         ({"X": np.array([b"a", 7], object)}, {}, 'input "X" element 1: .*got int'),
         ({"X": np.array(["\ud800"], object)}, {}, 'input "X": a string must be valid Unicode'),
-        ({"X": np.zeros(1, "f2")}, {"binary": False}, "accepts FP16 in binary only; remove binary=False"),
+        (
+            {"X": np.zeros(1, "f2")},
+            {"binary": False},
+            "accepts FP16 in binary only; remove binary=False",
+        ),
         ({"X": HALVES}, {"binary": False}, "accepts BF16 in binary only"),
         ({"X": np.array([1, np.nan])}, {"binary": False}, 'input "X" element 1: .*got nan'),
-        ({"X": np.array([b"\xff"], object)}, {"binary": False}, "0: a string in JSON must be valid UTF-8"),
-        (ONES, {"datatypes": {"X": "FP32"}}, r"datatype FP32 does not match dtype float64 \(FP64\)"),
-        (ONES, {"datatypes": {"X": "BF16"}}, r"remove it, or for BF16 .* astype\(ml_dtypes.bfloat16\)"),
+        (
+            {"X": np.array([b"\xff"], object)},
+            {"binary": False},
+            "0: a string in JSON must be valid UTF-8",
+        ),
+        (
+            ONES,
+            {"datatypes": {"X": "FP32"}},
+            r"datatype FP32 does not match dtype float64 \(FP64\)",
+        ),
+        (
+            ONES,
+            {"datatypes": {"X": "BF16"}},
+            r"remove it, or for BF16 .* astype\(ml_dtypes.bfloat16\)",
+        ),
         (ONES, {"datatypes": {"Z": "BF16"}}, r'datatypes\["Z"\]: there is no such input, got "X"'),
         (ONES, {"parameters": {"t": float("nan")}}, NOT_JSON),
         (ONES, {"parameters": {"t": [1]}}, r"got 't' with \[1\]; convert it"),
@@ -118,7 +152,9 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
         (np.ones(1), {}, r"inputs: must map names to arrays, got array\(\[1"),
     ],
 )
-def test_invalid_arguments_are_rejected_by_name(inputs: Any, options: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_rejected_by_name(
+    inputs: Any, options: dict[str, Any], message: str
+) -> None:
     """The error names the input, the element and the value."""
     with pytest.raises(RequestEncodingError, match=message):
         encode_request(inputs, **options)
@@ -157,7 +193,9 @@ def test_minimal_request_has_no_options() -> None:
     """Without options the header has the inputs, and asks for all outputs in binary."""
     request = encode_request({"X": np.ones(1, dtype="f4")})
     assert json.loads(request.body[: request.header_size]) == {
-        "inputs": [{"name": "X", "shape": [1], "datatype": "FP32", "parameters": {"binary_data_size": 4}}],
+        "inputs": [
+            {"name": "X", "shape": [1], "datatype": "FP32", "parameters": {"binary_data_size": 4}}
+        ],
         "parameters": {"binary_data_output": True},
     }
     assert encode_request({}, binary=False).body == b'{"inputs":[]}'
@@ -169,7 +207,10 @@ def test_minimal_request_has_no_options() -> None:
     [
         ({"priority": 1}, {"priority": 1}),
         ({"timeout_microseconds": 0}, {"timeout": 0}),
-        ({"parameters": {"a": 1, "b": 0.5, "c": True, "d": "x"}}, {"a": 1, "b": 0.5, "c": True, "d": "x"}),
+        (
+            {"parameters": {"a": 1, "b": 0.5, "c": True, "d": "x"}},
+            {"a": 1, "b": 0.5, "c": True, "d": "x"},
+        ),
         ({"parameters": {"tritonic": 1}}, {"tritonic": 1}),
         (
             {"sequence": SequencePosition("s", end=True)},
@@ -212,13 +253,17 @@ def test_payloads_follow_the_header_in_order() -> None:
 )
 def test_reserved_parameters_are_rejected(reserved: str) -> None:
     """The parameters that Triton defines cannot be set by name, as in tritonclient."""
-    with pytest.raises(RequestEncodingError, match=f"'{reserved}' is reserved by Triton; use the argument"):
+    with pytest.raises(
+        RequestEncodingError, match=f"'{reserved}' is reserved by Triton; use the argument"
+    ):
         encode_request({}, parameters={reserved: 1})
 
 
 def test_raw_request_of_strings_is_rejected() -> None:
     """A raw request has no element lengths, so an array of strings cannot be sent."""
-    with pytest.raises(RequestEncodingError, match="raw input: must be bytes or an array of numbers"):
+    with pytest.raises(
+        RequestEncodingError, match="raw input: must be bytes or an array of numbers"
+    ):
         encode_raw_request(np.array([b"a"], dtype=object))
     with pytest.raises(RequestEncodingError, match="raw input: must be a NumPy array, got list"):
         encode_raw_request([1])  # type: ignore[arg-type]  # the mistake under test
@@ -227,7 +272,10 @@ def test_raw_request_of_strings_is_rejected() -> None:
 
 def test_binary_bool_and_int_headers_are_cached_apart() -> None:
     """The cache of headers tells 1 and True apart, which Python regards as equal."""
-    assert b'"classification":1,' in encode_request({}, outputs=[RequestedOutput("Y", class_count=1)]).body
+    assert (
+        b'"classification":1,'
+        in encode_request({}, outputs=[RequestedOutput("Y", class_count=1)]).body
+    )
     with_bool = encode_request({}, outputs=[RequestedOutput("Y", binary_data=True)]).body
     with_int = encode_request({}, outputs=[RequestedOutput("Y", binary_data=1)]).body  # type: ignore[arg-type]
     assert (b'"binary_data":true' in with_bool, with_int) == (True, with_bool)

@@ -22,8 +22,15 @@ def binary(header: dict[str, Any], tail: bytes = b"") -> tuple[bytes, str]:
     return text + tail, f"{BINARY_CONTENT_TYPE};json-header-size={len(text)}"
 
 
-def tensor(datatype: str = "FP32", shape: Any = (1,), size: Any = 4, **members: Any) -> dict[str, Any]:
-    entry = {"name": "Y", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": size}}
+def tensor(
+    datatype: str = "FP32", shape: Any = (1,), size: Any = 4, **members: Any
+) -> dict[str, Any]:
+    entry = {
+        "name": "Y",
+        "datatype": datatype,
+        "shape": shape,
+        "parameters": {"binary_data_size": size},
+    }
     return {"outputs": [entry | members]}
 
 
@@ -82,7 +89,9 @@ def test_methods_of_tritonclient_name_the_item_to_read() -> None:
     result: Any = InferenceResult({"SUM": np.ones(1)})
     empty: Any = InferenceResult({})
     for name in ("as_numpy", "get_output", "get_response"):
-        with pytest.raises(AttributeError, match=rf'no attribute \'{name}\'; write result\["SUM"\]'):
+        with pytest.raises(
+            AttributeError, match=rf'no attribute \'{name}\'; write result\["SUM"\]'
+        ):
             getattr(result, name)
     with pytest.raises(AttributeError, match=r'write result\["OUTPUT"\]'):
         _ = empty.as_numpy
@@ -98,7 +107,10 @@ def test_nested_json_data_follows_the_shape() -> None:
     """KServe allows nested lists of the tensor's shape, at any depth."""
     deep = [[[1, 2, 3]], [[4, 5, 6]]]
     assert decode_response(*in_json(deep, "INT8", [2, 1, 3]))["Y"].tolist() == deep
-    assert decode_response(*in_json([[1, 2], [3, 4]], "INT8", [2, 2]))["Y"].tolist() == [[1, 2], [3, 4]]
+    assert decode_response(*in_json([[1, 2], [3, 4]], "INT8", [2, 2]))["Y"].tolist() == [
+        [1, 2],
+        [3, 4],
+    ]
 
 
 def test_booleans_of_any_byte_are_true_or_false() -> None:
@@ -118,15 +130,23 @@ def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("elements", "found"),
     [
-        ([[b"0.9:3:cat:big", b"0.1:7"]], [[Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]]),
+        (
+            [[b"0.9:3:cat:big", b"0.1:7"]],
+            [[Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]],
+        ),
         (b"0.5:1", [[Classification(0.5, 1, "")]]),
-        ([[[b"1:0:a"]], [[b"2:1:b"]]], [[Classification(1.0, 0, "a")], [Classification(2.0, 1, "b")]]),
+        (
+            [[[b"1:0:a"]], [[b"2:1:b"]]],
+            [[Classification(1.0, 0, "a")], [Classification(2.0, 1, "b")]],
+        ),
         (np.zeros((0,)), [[]]),
         (np.zeros((2, 0)), [[], []]),
         (np.zeros((0, 3)), []),
     ],
 )
-def test_classifications_are_parsed_in_batches(elements: Any, found: list[list[Classification]]) -> None:
+def test_classifications_are_parsed_in_batches(
+    elements: Any, found: list[list[Classification]]
+) -> None:
     """A class is score, index and an optional label, in rows of any shape: a scalar is one row."""
     assert InferenceResult({"Y": np.array(elements, dtype=object)}).classifications("Y") == found
 
@@ -170,52 +190,103 @@ MALFORMED = {
     ),
     "not an object": ((b"[1]", JSON_CONTENT_TYPE), "must be a JSON object, got list"),
     "an error": ((b'{"error":"no model"}', JSON_CONTENT_TYPE), "no model"),
-    "invalid UTF-8": ((b'{"id":"\xff"}', JSON_CONTENT_TYPE), "at byte 7: is not valid UTF-8, got 0xff"),
-    "UTF-16": (('{"outputs":[]}'.encode("utf-16"), JSON_CONTENT_TYPE), "at byte 0: is not valid UTF-8"),
-    "NaN": ((b'{"id":"NaN","x":[NaN]}', JSON_CONTENT_TYPE), "at byte 17: a number must be finite, got NaN"),
+    "invalid UTF-8": (
+        (b'{"id":"\xff"}', JSON_CONTENT_TYPE),
+        "at byte 7: is not valid UTF-8, got 0xff",
+    ),
+    "UTF-16": (
+        ('{"outputs":[]}'.encode("utf-16"), JSON_CONTENT_TYPE),
+        "at byte 0: is not valid UTF-8",
+    ),
+    "NaN": (
+        (b'{"id":"NaN","x":[NaN]}', JSON_CONTENT_TYPE),
+        "at byte 17: a number must be finite, got NaN",
+    ),
     "deep nesting": ((b"[" * 100_000, JSON_CONTENT_TYPE), "RecursionError"),
-    "endless digits": ((b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE), "cannot be parsed as JSON"),
+    "endless digits": (
+        (b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE),
+        "cannot be parsed as JSON",
+    ),
     "no size": ((b"{}", BINARY_CONTENT_TYPE), "json-header-size must be one integer"),
     "negative size": ((b"{}", SIZE + "-1"), "json-header-size"),
     "two sizes": ((b"{}", SIZE + "1;json-header-size=2"), "json-header-size"),
-    "header beyond body": ((b"{}", f"{SIZE}{HUGE}"), f"at most the size of the body, 2 bytes, got {HUGE}"),
+    "header beyond body": (
+        (b"{}", f"{SIZE}{HUGE}"),
+        f"at most the size of the body, 2 bytes, got {HUGE}",
+    ),
     "outputs missing": (binary({}), "outputs must be a list, got None"),
     "output no object": (binary({"outputs": [1]}), "output 0: must be a JSON object"),
     "nameless": (binary(tensor(name=3)), "output 0: name must be a non-empty string, got 3"),
     "twice": (TWICE, f'^output "Y": occurs more than once{CORRUPT}$'),
-    "unknown datatype": (binary(tensor("FP8")), "output \"Y\": datatype must be one of KServe v2, got 'FP8'"),
+    "unknown datatype": (
+        binary(tensor("FP8")),
+        "output \"Y\": datatype must be one of KServe v2, got 'FP8'",
+    ),
     "negative dimension": (binary(tensor(shape=[-1])), "integers of 0 or more"),
     "boolean dimension": (binary(tensor(shape=[True])), "integers of 0 or more, got \\[True\\]"),
     "dimension beyond int64": (binary(tensor(shape=[0, 2**63], size=0)), "integers of 0 or more"),
     "axes beyond NumPy": (binary(tensor(shape=[1] * 99), b"abcd"), "one that NumPy supports"),
-    "empty and too large": (binary(tensor(shape=[0, 2**62, 2**62], size=0)), "one that NumPy supports"),
+    "empty and too large": (
+        binary(tensor(shape=[0, 2**62, 2**62], size=0)),
+        "one that NumPy supports",
+    ),
     "negative data size": (binary(tensor(size=-4)), "must be an integer of 0 or more, got -4"),
     "parameters no object": (binary(tensor(parameters=[])), "parameters must be a JSON object"),
-    "dimension of 63 bits": (in_json([], "INT8", [0, 2**63 - 1, 2]), "must be one that NumPy supports"),
+    "dimension of 63 bits": (
+        in_json([], "INT8", [0, 2**63 - 1, 2]),
+        "must be one that NumPy supports",
+    ),
     "dimension of 64 bits": (in_json([], "INT8", [0, 2**63, 2]), "list of integers"),
     "huge integer": (in_json([10**400], "INT32"), "element 0: INT32 must be between .*, got 1000"),
     "negative for unsigned": (in_json([7, -1, 9], "UINT8", [3]), "element 1: UINT8 .* got -1"),
-    "nested deeper than the shape": (in_json([[[1]]], "INT8", [1, 1]), "nested data must follow shape"),
-    "nested of another shape": (in_json([[[1], [2]]], "INT8", [1, 1, 2]), "nested data must follow shape"),
+    "nested deeper than the shape": (
+        in_json([[[1]]], "INT8", [1, 1]),
+        "nested data must follow shape",
+    ),
+    "nested of another shape": (
+        in_json([[[1], [2]]], "INT8", [1, 1, 2]),
+        "nested data must follow shape",
+    ),
     "id no string": (binary({"outputs": [], "id": 1}), "id must be a string, got 1"),
     "name no string": (binary({"outputs": [], "model_name": []}), "model_name must be a string"),
-    "parameters of the response": (binary({"outputs": [], "parameters": 1}), "JSON: parameters must be"),
+    "parameters of the response": (
+        binary({"outputs": [], "parameters": 1}),
+        "JSON: parameters must be",
+    ),
     "empty name": (binary(tensor(name="")), "output 0: name must be a non-empty string, got ''"),
     "no shape": (binary(tensor(shape=None)), "shape must be a list of integers"),
-    "boolean size": (binary(tensor(size=True, datatype="BOOL"), b"1"), "binary_data_size must be an integer"),
+    "boolean size": (
+        binary(tensor(size=True, datatype="BOOL"), b"1"),
+        "binary_data_size must be an integer",
+    ),
     "one byte short": (binary(tensor(), b"abc"), "binary_data_size is 4 bytes, got 3"),
-    "one byte more": (binary(tensor(), b"abcde"), "the last bytes belong to no output, got 1 bytes"),
+    "one byte more": (
+        binary(tensor(), b"abcde"),
+        "the last bytes belong to no output, got 1 bytes",
+    ),
     "infinity": (in_json([float("inf")]), "a number must be finite, got Infinity"),
     "minus infinity": (in_json([-float("inf")]), "a number must be finite, got -Infinity"),
-    "truncated": (binary(tensor(shape=[2], size=8), b"abcd"), r'"Y" at byte \d+: .*_size is 8 bytes, got 4'),
-    "size of 10 GB": (binary(tensor("UINT8", [HUGE], HUGE), b"abcd"), f"_size is {HUGE} bytes, got 4"),
-    "size against shape": (binary(tensor(shape=[2]), b"abcd"), "of FP32 are 8 bytes, got binary_data_size 4"),
+    "truncated": (
+        binary(tensor(shape=[2], size=8), b"abcd"),
+        r'"Y" at byte \d+: .*_size is 8 bytes, got 4',
+    ),
+    "size of 10 GB": (
+        binary(tensor("UINT8", [HUGE], HUGE), b"abcd"),
+        f"_size is {HUGE} bytes, got 4",
+    ),
+    "size against shape": (
+        binary(tensor(shape=[2]), b"abcd"),
+        "of FP32 are 8 bytes, got binary_data_size 4",
+    ),
     "10 GB of shape": (binary(tensor("BYTES", [HUGE]), b"abcd"), f"{HUGE} elements need at least"),
     "oversized": (binary(tensor(), b"abcdefgh"), "the last bytes belong to no output, got 4 bytes"),
     "JSON data missing": (NO_DATA, "must be a list"),
     "too few values": (in_json([1.0], shape=[2]), r"shape \[2\] has 2 elements, got 1 values"),
     "ragged": (in_json([[1], [2, 3, 4]], shape=[2, 2]), "nested data must follow shape"),
-    "text for number": (in_json([1.0, "x"], shape=[2]), 'output "Y" element 1: must be a number, got str'),
+    "text for number": (
+        in_json([1.0, "x"], shape=[2]),
+        'output "Y" element 1: must be a number, got str',
+    ),
     "number for text": (in_json([1], "BYTES"), "must be a string, got int"),
     "number for boolean": (in_json([1], "BOOL"), "must be true or false, got int"),
     "fraction for integer": (in_json([1.5], "INT32"), "must be an integer, got float"),
@@ -228,15 +299,39 @@ MALFORMED = {
         strings(2, CUT),
         '"Y" at byte 108: element 1 of 2 has no complete length, got 2 bytes',
     ),
-    "length beyond the end": (strings(2, BEYOND), "element 1 has a length of 4294967295 bytes, got 1 bytes"),
-    "last one short": (strings(2, b"\1\0\0\0a\3\0\0\0bb"), "element 1 has a length of 3 bytes, got 2 bytes"),
-    "bytes left over": (strings(2, b"\1\0\0\0a\1\0\0\0bXX"), "bytes are left over after 2 elements, got 2"),
-    "too many elements": (strings(2, b"\0\0\0\0"), "byte 102: 2 elements need at least 8 bytes, got 4"),
-    "second length cut": (strings(2, b"\1\0\0\0a\1\0\0"), "107: element 1 of 2 has no complete length"),
-    "first length beyond the end": (strings(1, b"\x09\0\0\0a"), "106: element 0 has a length of 9 bytes"),
+    "length beyond the end": (
+        strings(2, BEYOND),
+        "element 1 has a length of 4294967295 bytes, got 1 bytes",
+    ),
+    "last one short": (
+        strings(2, b"\1\0\0\0a\3\0\0\0bb"),
+        "element 1 has a length of 3 bytes, got 2 bytes",
+    ),
+    "bytes left over": (
+        strings(2, b"\1\0\0\0a\1\0\0\0bXX"),
+        "bytes are left over after 2 elements, got 2",
+    ),
+    "too many elements": (
+        strings(2, b"\0\0\0\0"),
+        "byte 102: 2 elements need at least 8 bytes, got 4",
+    ),
+    "second length cut": (
+        strings(2, b"\1\0\0\0a\1\0\0"),
+        "107: element 1 of 2 has no complete length",
+    ),
+    "first length beyond the end": (
+        strings(1, b"\x09\0\0\0a"),
+        "106: element 0 has a length of 9 bytes",
+    ),
     "no element, but a byte": (strings(0, b"x"), "102: bytes are left over after 0 elements"),
-    "two elements in seven bytes": (strings(2, b"1234567"), "102: 2 elements need at least 8 bytes"),
-    "version no text": (binary({"outputs": [], "model_version": 1}), "model_version must be a string, got 1"),
+    "two elements in seven bytes": (
+        strings(2, b"1234567"),
+        "102: 2 elements need at least 8 bytes",
+    ),
+    "version no text": (
+        binary({"outputs": [], "model_version": 1}),
+        "model_version must be a string, got 1",
+    ),
 }
 
 

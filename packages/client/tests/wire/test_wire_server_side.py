@@ -67,14 +67,20 @@ EMPTY = {"name": "X", "datatype": "INT8", "shape": [0], "data": []}
         (b"[]", "must be a JSON object, got list"),
         (b"{}", "JSON: inputs must be a list, got None"),
         (request(inputs=[1]), "input 0: must be a JSON object, got 1"),
-        (request(inputs=[{"name": "X", "datatype": "FP8"}]), 'input "X": datatype must be one of KServe v2'),
+        (
+            request(inputs=[{"name": "X", "datatype": "FP8"}]),
+            'input "X": datatype must be one of KServe v2',
+        ),
         (request(inputs=[EMPTY] * 2), 'input "X": occurs more than once'),
         (request(outputs={}), "JSON: outputs must be a list, got {}"),
         (request(outputs=None), "JSON: outputs must be a list, got None"),
         (request(outputs=["Y"]), "output 0: must be a JSON object, got 'Y'"),
         (request(outputs=[{"name": "Y"}, {}]), "output 1: must have a name"),
         (request(outputs=[{"name": 1}]), "JSON: name must be a string, got 1"),
-        (request(outputs=[{"name": "Y", "parameters": []}]), r"JSON: parameters must be .* object, got \[\]"),
+        (
+            request(outputs=[{"name": "Y", "parameters": []}]),
+            r"JSON: parameters must be .* object, got \[\]",
+        ),
         (request(parameters=[]), "JSON: parameters must be a JSON object"),
         (request(id=1), "JSON: id must be a string, got 1"),
     ],
@@ -83,7 +89,9 @@ def test_malformed_requests_are_rejected(body: bytes, message: str) -> None:
     """Each error names the part of the request."""
     with pytest.raises(ResponseDecodingError, match=message) as caught:
         decode_request(body, JSON_CONTENT_TYPE)
-    assert str(caught.value).endswith("; the body is corrupt or incomplete, so send the request again")
+    assert str(caught.value).endswith(
+        "; the body is corrupt or incomplete, so send the request again"
+    )
 
 
 def test_sizes_of_a_request_are_checked() -> None:
@@ -91,7 +99,9 @@ def test_sizes_of_a_request_are_checked() -> None:
     with pytest.raises(ResponseDecodingError, match="at most the size of the body, 2 bytes, got 3"):
         decode_request(b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=3")
     body = request()
-    with pytest.raises(ResponseDecodingError, match="the last bytes belong to no input, got 1 bytes"):
+    with pytest.raises(
+        ResponseDecodingError, match="the last bytes belong to no input, got 1 bytes"
+    ):
         decode_request(body + b"x", f"{BINARY_CONTENT_TYPE};json-header-size={len(body)}")
 
 
@@ -101,7 +111,11 @@ def test_sizes_of_a_request_are_checked() -> None:
         ([], None, False),
         ([], {"binary_data_output": True}, True),
         ([{"name": "Y"}], {"binary_data_output": True}, True),
-        ([{"name": "Y", "parameters": {"binary_data": False}}], {"binary_data_output": True}, False),
+        (
+            [{"name": "Y", "parameters": {"binary_data": False}}],
+            {"binary_data_output": True},
+            False,
+        ),
         ([{"name": "Y", "parameters": {"binary_data": True}}], None, True),
         ([{"name": "Z", "parameters": {"binary_data": True}}], None, False),
     ],
@@ -132,7 +146,11 @@ def test_response_has_the_requested_formats() -> None:
 
 def test_response_that_cannot_be_encoded_is_rejected() -> None:
     """An array without a datatype and a name that is not a string are errors."""
-    with pytest.raises(RequestEncodingError, match='output "Y": Triton has no datatype for dtype complex64'):
+    with pytest.raises(
+        RequestEncodingError, match='output "Y": Triton has no datatype for dtype complex64'
+    ):
         encode_response({"Y": np.zeros(1, "c8")})
-    with pytest.raises(RequestEncodingError, match="response: a name cannot be written as JSON, got "):
+    with pytest.raises(
+        RequestEncodingError, match="response: a name cannot be written as JSON, got "
+    ):
         encode_response({}, model_name=b"m")  # type: ignore[arg-type]  # the mistake under test

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import InferenceResult
-from constructs_triton_client.wire import byte_strings, decode_response, encode_request, encode_response
+from constructs_triton_client.wire import (
+    byte_strings,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from constructs_triton_client.wire.byte_strings import (
     encode_byte_strings,
     list_byte_strings,
@@ -63,7 +68,9 @@ def test_too_long_strings_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert byte_strings._MAXIMUM_LENGTH == 2**32 - 1
     monkeypatch.setattr(byte_strings, "_MAXIMUM_LENGTH", 3)
     assert len(encode_byte_strings("path", np.array([b"abc"]))) == 7
-    with pytest.raises(RequestEncodingError, match="path: an element may have at most 3 bytes, got 4; split"):
+    with pytest.raises(
+        RequestEncodingError, match="path: an element may have at most 3 bytes, got 4; split"
+    ):
         encode_byte_strings("path", np.array([b"a", b"abcd"], dtype=object))
 
 
@@ -115,7 +122,9 @@ def test_bytes_of_an_array_are_not_copied() -> None:
         ([2**64 - 1], "UINT64", [1], [2**64 - 1]),
     ],
 )
-def test_values_in_json_are_read(data: Any, datatype: str, shape: list[int], expected: list[Any]) -> None:
+def test_values_in_json_are_read(
+    data: Any, datatype: str, shape: list[int], expected: list[Any]
+) -> None:
     """Every type of value is read into the dtype of its datatype, up to its limits."""
     array = read(data, datatype, shape, len(expected))
     row = by_datatype(datatype)
@@ -128,7 +137,13 @@ def test_values_in_json_are_read(data: Any, datatype: str, shape: list[int], exp
     [
         ({}, "INT8", [1], 1, "path: data must be a list, got dict"),
         ([[1], 2], "INT8", [2], 2, "path element 0: must be an integer, got list"),
-        ([[1, 2]], "INT8", [2], 2, "nested data must follow shape .2., got lists within lists 1 deep"),
+        (
+            [[1, 2]],
+            "INT8",
+            [2],
+            2,
+            "nested data must follow shape .2., got lists within lists 1 deep",
+        ),
         ([256], "UINT8", [1], 1, "path element 0: UINT8 must be between 0 and 255, got 256"),
         ([0, -129], "INT8", [2], 2, "path element 1: INT8 must be between -128 and 127, got -129"),
         ([True], "INT8", [1], 1, "path element 0: must be an integer, got bool"),
@@ -185,7 +200,9 @@ def test_invalid_header_size_is_rejected(size: str) -> None:
 def test_content_types_are_formatted() -> None:
     """A body that is all JSON has no size in its content type."""
     assert format_content_type(None) == "application/json"
-    assert format_content_type(0) == "application/vnd.sagemaker-triton.binary+json;json-header-size=0"
+    assert (
+        format_content_type(0) == "application/vnd.sagemaker-triton.binary+json;json-header-size=0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,11 +234,15 @@ def test_json_is_strict() -> None:
         message = f"^JSON at byte 25: a number must be finite, got {literal}; request the output in binary"
         with pytest.raises(ResponseDecodingError, match=message):
             parse_json(body)
-    with pytest.raises(ResponseDecodingError, match=r"^JSON at byte 5: is not JSON \(expecting value\)"):
+    with pytest.raises(
+        ResponseDecodingError, match=r"^JSON at byte 5: is not JSON \(expecting value\)"
+    ):
         parse_json(b'{"a":}')
     with pytest.raises(ResponseDecodingError, match=r"^JSON at byte 6: is not JSON"):
         parse_json('{"ä":}'.encode())
-    with pytest.raises(ResponseDecodingError, match=r"^JSON at byte 0: must be a JSON object, got int"):
+    with pytest.raises(
+        ResponseDecodingError, match=r"^JSON at byte 0: must be a JSON object, got int"
+    ):
         parse_json(b"1")
 
 
@@ -229,7 +250,12 @@ def test_result_is_a_mapping() -> None:
     """A result has the names, arrays and length of its outputs."""
     result = InferenceResult({"Y": np.zeros(1), "X": np.ones(1)})
     assert (list(result), len(result), "X" in result) == (["Y", "X"], 2, True)
-    assert (result.latency_seconds, result.model_name, result.model_version, result.id) == (None, "", "", "")
+    assert (result.latency_seconds, result.model_name, result.model_version, result.id) == (
+        None,
+        "",
+        "",
+        "",
+    )
     assert (dict(result.metadata), dict(result.datatypes), dict(result.parameters)) == ({}, {}, {})
 
 

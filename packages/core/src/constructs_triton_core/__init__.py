@@ -17,7 +17,13 @@ OWN_PACKAGES = (
 )
 """The packages of this project, each after those that it may import."""
 _WITHOUT_WHEEL = ("constructs_triton_functions", "constructs_triton_tools")
-_PROGRAMS = ("/constructs-triton", "/triton-model-check", "-m", "cli/__main__.py", "check/__main__.py")
+_PROGRAMS = (
+    "/constructs-triton",
+    "/triton-model-check",
+    "-m",
+    "cli/__main__.py",
+    "check/__main__.py",
+)
 
 
 def same_version(distribution: str, version: str) -> str:
@@ -27,7 +33,11 @@ def same_version(distribution: str, version: str) -> str:
         ImportError: it is another one. A program ends with the same sentence, without a traceback.
     """
     if version != __version__:
-        found = [name for name in OWN_PACKAGES if name not in _WITHOUT_WHEEL and PathFinder.find_spec(name)]
+        found = [
+            name
+            for name in OWN_PACKAGES
+            if name not in _WITHOUT_WHEEL and PathFinder.find_spec(name)
+        ]
         message = (
             f"{distribution} {version}: needs constructs-triton-core {version}, got {__version__}; "
             f"run `pip install -U {' '.join(found).replace('_', '-')}`"

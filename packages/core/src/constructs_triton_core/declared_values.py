@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Required, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Required,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
@@ -136,7 +146,9 @@ class Value:
 def declared_values(options: Any) -> Mapping[str, Value]:
     """Return the values that a ``TypedDict`` or a dataclass declares, by name; required ones come first."""
     hints = get_type_hints(options, include_extras=True).items()
-    values = [_declared(options, *each) for each in hints if get_origin(each[1]) in (Annotated, Required)]
+    values = [
+        _declared(options, *each) for each in hints if get_origin(each[1]) in (Annotated, Required)
+    ]
     return {value.name: value for value in sorted(values, key=lambda value: not value.is_required)}
 
 
@@ -171,7 +183,9 @@ def check_values(
     check_known(given, [*others, *declared], callee)
     for value in declared.values():
         if value.is_required and given.get(value.name) is None:
-            raise InvalidValueError(f"{value.name}: is required; write {value.name}={value.example}")
+            raise InvalidValueError(
+                f"{value.name}: is required; write {value.name}={value.example}"
+            )
     for name, value_given in given.items():
         check(declared[name], value_given)
 
@@ -186,7 +200,9 @@ def given_values(given: OptionsT, options: type[OptionsT]) -> OptionsT:
     """Return ``given`` without the values whose ``None`` means that they are not given."""
     declared = declared_values(options)
     values = {
-        name: value for name, value in given.items() if value is not None or declared[name].default is DERIVED
+        name: value
+        for name, value in given.items()
+        if value is not None or declared[name].default is DERIVED
     }
     return cast(OptionsT, values)
 
@@ -220,7 +236,9 @@ def takes(options: type) -> Callable[[FunctionT], FunctionT]:
 
     def show(function: FunctionT) -> FunctionT:
         function.__signature__ = signature_with(function, options)  # type: ignore[attr-defined]
-        lines = [f"    {each.name}: {each.documentation()}" for each in declared_values(options).values()]
+        lines = [
+            f"    {each.name}: {each.documentation()}" for each in declared_values(options).values()
+        ]
         function.__doc__ = "\n".join([inspect.getdoc(function) or "", *lines])
         return function
 

@@ -83,7 +83,12 @@ class AwsError(InvalidValueError):
     """
 
     def __init__(
-        self, reason: str, hint: str, code: str = "", permission: str | None = None, is_absent: bool = False
+        self,
+        reason: str,
+        hint: str,
+        code: str = "",
+        permission: str | None = None,
+        is_absent: bool = False,
     ) -> None:
         super().__init__(f"{reason}; {hint}" if hint else reason)
         self.reason, self.hint, self.code = reason, hint, code
@@ -177,9 +182,15 @@ class RepositoryError(ConstructsTritonError):
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         from constructs_triton_core.findings import Verdict, format_findings  # noqa: PLC0415 - not for --help
 
-        self.repository, self.findings, self.verdict = repository, tuple(findings), Verdict.of(findings)
+        self.repository, self.findings, self.verdict = (
+            repository,
+            tuple(findings),
+            Verdict.of(findings),
+        )
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
-        super().__init__(f"{repository}: {count}, {self.verdict.words}\n{format_findings(findings)}")
+        super().__init__(
+            f"{repository}: {count}, {self.verdict.words}\n{format_findings(findings)}"
+        )
 
 
 class ArchiveError(ConstructsTritonError):

@@ -90,7 +90,9 @@ class Finding:
     @property
     def location(self) -> str:
         """Path, line and column as editors read them: ``m/config.pbtxt:3:1``."""
-        return ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
+        return ":".join(
+            str(part) for part in (self.path, self.line, self.column) if part is not None
+        )
 
     @property
     def one_line(self) -> str:

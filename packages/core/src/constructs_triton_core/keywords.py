@@ -56,7 +56,9 @@ def check_known(given: Iterable[str], known: Iterable[str], callee: str) -> None
     names = list(known)
     for name in given:
         if name not in names:
-            hint = did_you_mean(name, names, f"it takes {', '.join(names)}" if names else "it takes none")
+            hint = did_you_mean(
+                name, names, f"it takes {', '.join(names)}" if names else "it takes none"
+            )
             raise TypeError(f"{callee} got an unexpected keyword argument '{name}'; {hint}")
 
 
@@ -76,7 +78,9 @@ class Keywords(NamedTuple):
         Raises:
             TypeError: an unknown keyword.
         """
-        missing = self.required.difference(given, self.positional[:positional]) if self.is_open else ()
+        missing = (
+            self.required.difference(given, self.positional[:positional]) if self.is_open else ()
+        )
         for name in given:
             if name not in self.names and (not self.is_open or closest(name, missing) is not None):
                 check_known([name], missing or self.names, callee)
@@ -112,7 +116,9 @@ def _options(function: Callable[..., Any], name: str) -> Iterable[str] | None:
 
 
 def _has_own_methods(cls: Any) -> bool:
-    is_other = is_typeddict(cls) or issubclass(cls, enum.Enum) or getattr(cls, "_is_protocol", False)
+    is_other = (
+        is_typeddict(cls) or issubclass(cls, enum.Enum) or getattr(cls, "_is_protocol", False)
+    )
     return _is_own(cls) and not is_other
 
 

@@ -62,7 +62,9 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
             f"{property}: must have {allowed}, got {count}; add one, or remove {property}"
         )
     if maximum is not None and count > maximum:
-        raise InvalidValueError(f"{property}: must have {allowed}, got {count}; remove {count - maximum:.0f}")
+        raise InvalidValueError(
+            f"{property}: must have {allowed}, got {count}; remove {count - maximum:.0f}"
+        )
 
 
 def _refuse_other_than_string(property: str, value: object) -> None:
@@ -92,4 +94,8 @@ def _bound(value: float, limit: RangeLimit) -> str:
 
 def _shown(value: str, longest: int = 80) -> str:
     """Return the value in quotes, shortened if it is very long."""
-    return f'"{value}"' if len(value) <= longest else f'"{value[:longest]}..." ({len(value)} characters)'
+    return (
+        f'"{value}"'
+        if len(value) <= longest
+        else f'"{value[:longest]}..." ({len(value)} characters)'
+    )

@@ -16,7 +16,14 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import closest, quoted
 
-__all__ = ["INDEX_FILE", "MAXIMUM_INDEX_BYTES", "ModelIndex", "is_archive", "some_of", "split_s3_uri"]
+__all__ = [
+    "INDEX_FILE",
+    "MAXIMUM_INDEX_BYTES",
+    "ModelIndex",
+    "is_archive",
+    "some_of",
+    "split_s3_uri",
+]
 
 _VERSION = 1
 _ARCHIVE_SUFFIX = ".tar.gz"
@@ -162,7 +169,9 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
     scheme, _, rest = uri.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme != "s3" or not bucket or not key.strip("/"):
-        raise InvalidValueError(f"S3 URI: must be s3://bucket/key, got {uri!r}; add the bucket and the key")
+        raise InvalidValueError(
+            f"S3 URI: must be s3://bucket/key, got {uri!r}; add the bucket and the key"
+        )
     return bucket, key
 
 

@@ -17,7 +17,9 @@ from constructs_triton_core.keywords import check_keywords
 __all__ = ["attach"]
 
 
-def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def attach(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package with an ``__init__.pyi``.
 
     The functions and classes suggest the keyword argument that was probably meant.

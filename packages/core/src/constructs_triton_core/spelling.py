@@ -36,7 +36,9 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
 
     if len(name) > _LONGEST_NAME or not _may_suggest():
         return None
-    known = sorted({each for each in islice(candidates, _MOST_CANDIDATES) if len(each) <= _LONGEST_NAME})
+    known = sorted(
+        {each for each in islice(candidates, _MOST_CANDIDATES) if len(each) <= _LONGEST_NAME}
+    )
     by_lower = {candidate.lower(): candidate for candidate in known}
     if name.lower() in by_lower:
         return by_lower[name.lower()]

@@ -35,4 +35,10 @@ def _shown(character: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     if character in _NAMED:
         return _NAMED[character]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )

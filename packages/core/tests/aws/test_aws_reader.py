@@ -12,7 +12,13 @@ import pytest
 from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import ClientError
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, make_session, reaching_aws, region_of
+from constructs_triton_core.aws.aws_reader import (
+    AwsError,
+    AwsReader,
+    make_session,
+    reaching_aws,
+    region_of,
+)
 from constructs_triton_core.errors import InvalidValueError
 
 
@@ -21,7 +27,12 @@ from constructs_triton_core.errors import InvalidValueError
     [
         ("HeadObject", "403", "Forbidden", "s3:GetObject"),
         ("ListObjectsV2", "AccessDenied", "Access Denied", "s3:ListBucket"),
-        ("GetObject", "AccessDenied", "me is not authorized to perform: kms:Decrypt on it", "kms:Decrypt"),
+        (
+            "GetObject",
+            "AccessDenied",
+            "me is not authorized to perform: kms:Decrypt on it",
+            "kms:Decrypt",
+        ),
         ("HeadObject", "404", "Not Found", None),
         ("HeadObject", "ExpiredToken", "The provided token has expired.", None),
     ],
@@ -34,7 +45,10 @@ def test_missing_permission_is_the_iam_action(
         raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
     assert raised.value.permission == permission
     assert raised.value.is_absent == (code == "404")
-    hints = {"404": "check the name and --region", "ExpiredToken": "sign in again, for example with `aws sso"}
+    hints = {
+        "404": "check the name and --region",
+        "ExpiredToken": "sign in again, for example with `aws sso",
+    }
     assert f"; {hints.get(code, 'add this permission to your role')}" in str(raised.value)
 
 
@@ -111,14 +125,34 @@ def proxy() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "call", "expected"),
     [
-        (403, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an HTML page"),
-        ("403/text", ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an unknown"),
-        (200, ("sagemaker", "list_endpoints"), "sagemaker:ListEndpoints: {} answered with an HTML page"),
-        (404, ("cloudformation", "list_stacks"), "AWS: got what is not an answer of AWS (Unable to parse"),
+        (
+            403,
+            ("sagemaker", "list_endpoints"),
+            "sagemaker:ListEndpoints: {} answered with an HTML page",
+        ),
+        (
+            "403/text",
+            ("sagemaker", "list_endpoints"),
+            "sagemaker:ListEndpoints: {} answered with an unknown",
+        ),
+        (
+            200,
+            ("sagemaker", "list_endpoints"),
+            "sagemaker:ListEndpoints: {} answered with an HTML page",
+        ),
+        (
+            404,
+            ("cloudformation", "list_stacks"),
+            "AWS: got what is not an answer of AWS (Unable to parse",
+        ),
     ],
 )
 def test_page_of_a_proxy_is_named_and_not_printed(
-    proxy: str, monkeypatch: pytest.MonkeyPatch, status: int | str, call: tuple[str, str], expected: str
+    proxy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int | str,
+    call: tuple[str, str],
+    expected: str,
 ) -> None:
     """The error has the call, the address and the status, and nothing of the page."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{proxy}/{status}")
@@ -129,5 +163,7 @@ def test_page_of_a_proxy_is_named_and_not_printed(
     message = str(raised.value)
     assert message.startswith(expected.format(proxy))
     assert "is not an answer of AWS" in message
-    assert message.endswith("; check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile")
+    assert message.endswith(
+        "; check the proxy, and AWS_ENDPOINT_URL and endpoint_url of the profile"
+    )
     assert "<" not in message

@@ -21,11 +21,14 @@ BODY = {
     "Parameters": {"Bare": {"Type": "String"}},
     "Conditions": NEVER,
     "Resources": {
-        "Always": {**TOPIC, "Properties": {"TopicName": {"Ref": "Bare"}, "Tags": {"Ref": "AWS::NoValue"}}},
+        "Always": {
+            **TOPIC,
+            "Properties": {"TopicName": {"Ref": "Bare"}, "Tags": {"Ref": "AWS::NoValue"}},
+        },
         "Never": {**TOPIC, "Condition": "Never"},
-        "Asked": {**TOPIC, "Condition": "Asked"}
+        "Asked": {**TOPIC, "Condition": "Asked"},
     },
-}  # fmt: skip
+}
 
 
 def write(directory: Path, artifacts: Mapping[str, Any], **files: Any) -> Assembly:
@@ -37,7 +40,11 @@ def write(directory: Path, artifacts: Mapping[str, Any], **files: Any) -> Assemb
 
 def stack(file: str, *dependencies: str, **more: Any) -> dict[str, Any]:
     properties = {"templateFile": f"{file}.json", **more.pop("properties", {})}
-    declared = {"type": "aws:cloudformation:stack", "properties": properties, "dependencies": dependencies}
+    declared = {
+        "type": "aws:cloudformation:stack",
+        "properties": properties,
+        "dependencies": dependencies,
+    }
     return declared | more
 
 
@@ -50,8 +57,10 @@ def test_stacks_come_after_those_that_they_depend_on(tmp_path: Path) -> None:
             "Data": stack("data", "Net", properties={"stackName": "prod-data"}),
             "Net": stack("net", environment="aws://111122223333/eu-west-1"),
         },
-        api={}, data={}, net={},
-    )  # fmt: skip
+        api={},
+        data={},
+        net={},
+    )
     assert assembly.stacks() == ["Net", "Data", "Api"]
     assert assembly.needed_environments("Api") == {"aws://111122223333/eu-west-1"}
     assert assembly.needed_environments("Net") == frozenset()
@@ -93,13 +102,18 @@ def test_nested_stacks_get_the_values_of_their_parent(tmp_path: Path) -> None:
 
 def test_values_of_other_stacks_are_those_of_their_templates(tmp_path: Path) -> None:
     """An export or an output, in the Region of its stack; a cycle or another app's value has no value."""
-    buckets = {name: {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}} for name in ("a", "b")}
+    buckets = {
+        name: {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}} for name in ("a", "b")
+    }
     export = {"Name": {"Fn::Sub": "${AWS::StackName}:Bucket"}}
     again = {"Fn::GetStackOutput": {"StackName": "Shop", "OutputName": "Again"}}
     files = {
         name: {
             "Resources": {name: bucket},
-            "Outputs": {"Bucket": {"Value": {"Ref": name}, "Export": export}, "Again": {"Value": again}},
+            "Outputs": {
+                "Bucket": {"Value": {"Ref": name}, "Export": export},
+                "Again": {"Value": again},
+            },
         }
         for name, bucket in buckets.items()
     }
@@ -122,7 +136,10 @@ def test_assets_are_found_by_their_keys(tmp_path: Path) -> None:
     assets = {
         "files": {
             "a": {"source": {"path": "asset.abc"}, "destinations": {"here": place}},
-            "b": {"source": {"executable": ["x"]}, "destinations": {"here": {**place, "objectKey": "made"}}},
+            "b": {
+                "source": {"executable": ["x"]},
+                "destinations": {"here": {**place, "objectKey": "made"}},
+            },
         },
         "dockerImages": {"c": {"displayName": "App", "destinations": {"here": {"imageTag": "t"}}}},
     }
@@ -139,13 +156,18 @@ def test_assets_are_found_by_their_keys(tmp_path: Path) -> None:
 
 def test_resources_of_a_false_condition_are_not_created() -> None:
     """A condition on a parameter without a value is not decided, so its resource may be created."""
-    assert SynthesizedStack("Shop", Template(BODY)).created("AWS::SNS::Topic") == ["Always", "Asked"]
+    assert SynthesizedStack("Shop", Template(BODY)).created("AWS::SNS::Topic") == [
+        "Always",
+        "Asked",
+    ]
 
 
 def test_unknown_value_is_an_error_with_its_place() -> None:
     """The stack and the logical ID; what reads only known values gets it as declared."""
     shop = SynthesizedStack("Shop", Template(BODY))
-    with pytest.raises(TemplateError, match="Shop/Always: Ref refers to a parameter without a default value"):
+    with pytest.raises(
+        TemplateError, match="Shop/Always: Ref refers to a parameter without a default value"
+    ):
         shop.properties("Always")
     assert shop.known_properties("Always") == {"TopicName": {"Ref": "Bare"}}
 

@@ -69,7 +69,10 @@ def evaluator() -> Evaluator:
         ({"Fn::GetAtt": "Bucket.Arn"}, "arn:aws:s3:::my-bucket"),
         ({"Fn::Join": ["-", ["a", {"Ref": "Stage"}, 3, True]]}, "a-live-3-true"),
         ({"Fn::Join": ["-", {"Ref": "Zones"}]}, "a-b"),
-        ({"Fn::Sub": "${Bucket}/${Bucket.Arn}/${!Literal}"}, "my-bucket/arn:aws:s3:::my-bucket/${Literal}"),
+        (
+            {"Fn::Sub": "${Bucket}/${Bucket.Arn}/${!Literal}"},
+            "my-bucket/arn:aws:s3:::my-bucket/${Literal}",
+        ),
         ({"Fn::Sub": ["${Name}-${Stage}", {"Name": {"Ref": "Bucket"}}]}, "my-bucket-live"),
         ({"Fn::Select": ["1", {"Fn::Split": [":", "a:b:c"]}]}, "b"),
         ({"Fn::Base64": "text"}, "dGV4dA=="),
@@ -79,7 +82,10 @@ def evaluator() -> Evaluator:
         ({"Fn::If": ["Both", "x", {"Ref": "AWS::NoValue"}]}, None),
         ({"Fn::If": ["Either", 1, 2]}, 1),
         ({"Fn::ImportValue": "Shared"}, "value of Shared"),
-        ({"Fn::GetStackOutput": {"StackName": {"Ref": "Stage"}, "OutputName": "Key"}}, "Key of live in None"),
+        (
+            {"Fn::GetStackOutput": {"StackName": {"Ref": "Stage"}, "OutputName": "Key"}},
+            "Key of live in None",
+        ),
         ({"Fn::GetAZs": ""}, ["us-east-1a", "us-east-1b"]),
         ({"a": {"Ref": "AWS::NoValue"}, "b": [{"Ref": "AWS::NoValue"}, 1]}, {"b": [1]}),
         ({"deep": [{"Ref": "Stage"}, 3, True, None]}, {"deep": ["live", 3, True, None]}),
@@ -93,17 +99,26 @@ def test_values_are_evaluated(evaluator: Evaluator, value: Any, expected: Any) -
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"Fn::Cidr": ["10.0.0.0/16", 1, 8]}, "not supported, got .*Fn::Cidr.*; use a literal value, or one"),
+        (
+            {"Fn::Cidr": ["10.0.0.0/16", 1, 8]},
+            "not supported, got .*Fn::Cidr.*; use a literal value, or one",
+        ),
         ({"Fn::Join": ["", []], "other": 1}, "is not supported, got .*'other': 1"),
         ({"Ref": "Nothing"}, "nothing is called Nothing"),
         ({"Fn::Select": [3, ["a"]]}, r"has no element 3, got \['a'\]; change the index"),
-        ({"Fn::FindInMap": ["Accounts", "mars", "account"]}, "Accounts has no entry for 'mars', 'account'"),
+        (
+            {"Fn::FindInMap": ["Accounts", "mars", "account"]},
+            "Accounts has no entry for 'mars', 'account'",
+        ),
         ({"Fn::If": ["Nothing", 1, 2]}, "condition Nothing: is not declared; add it to Conditions"),
         ({"Fn::Sub": "${Nothing}"}, "nothing is called Nothing"),
-        ({"Fn::GetStackOutput": {}}, r"Fn::GetStackOutput: its argument has the wrong form \('StackName'\)"),
+        (
+            {"Fn::GetStackOutput": {}},
+            r"Fn::GetStackOutput: its argument has the wrong form \('StackName'\)",
+        ),
         ({"Fn::Join": ["-"]}, r"Fn::Join: its argument has the wrong form .* got \['-'\]; write"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_evaluated_is_an_error(evaluator: Evaluator, value: Any, words: str) -> None:
     """An unknown function, name or form raises an error with the value and the fix."""
     with pytest.raises(TemplateError, match=words):
@@ -114,7 +129,9 @@ def test_what_cannot_be_evaluated_is_an_error(evaluator: Evaluator, value: Any, 
 def test_unknown_part_leaves_the_whole_function(evaluator: Evaluator) -> None:
     """What is known beside it is evaluated, and a string is never made from half of its parts."""
     unknown = {"Fn::Join": ["", ["a", {"Ref": "Nothing"}]]}
-    known = evaluator.evaluate_known({"a": unknown, "b": {"Ref": "Stage"}, "c": {"Ref": "AWS::NoValue"}})
+    known = evaluator.evaluate_known(
+        {"a": unknown, "b": {"Ref": "Stage"}, "c": {"Ref": "AWS::NoValue"}}
+    )
     assert known == {"a": unknown, "b": "live"}
 
 
@@ -124,7 +141,9 @@ def test_conditions_combine(evaluator: Evaluator) -> None:
     assert verdicts == {"IsLive": True, "IsTest": False, "Both": False, "Either": True}
     assert evaluator.holds({"Fn::Contains": [["test", "live"], {"Ref": "Stage"}]})
     assert evaluator.holds({"Fn::Equals": [True, "true"]})
-    with pytest.raises(TemplateError, match=r"condition function is not supported, got .*; use one of"):
+    with pytest.raises(
+        TemplateError, match=r"condition function is not supported, got .*; use one of"
+    ):
         evaluator.holds({"Fn::EachMemberIn": [[], []]})
 
 

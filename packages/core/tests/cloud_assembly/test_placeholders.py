@@ -18,7 +18,10 @@ BODY = {
     },
     "Resources": {
         "Bucket": {"Type": "AWS::S3::Bucket"},
-        "Named": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": {"Fn::Sub": "b-${AWS::Region}"}}},
+        "Named": {
+            "Type": "AWS::S3::Bucket",
+            "Properties": {"BucketName": {"Fn::Sub": "b-${AWS::Region}"}},
+        },
         "Unknown": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": {"Ref": "Bare"}}},
         "Config": {"Type": "AWS::SageMaker::EndpointConfig"},
     },
@@ -42,15 +45,20 @@ def of_demo(**settings: Any) -> Placeholders:
         ({"Fn::GetAtt": ["Config", "EndpointConfigName"]}, "Config"),
         ({"Fn::GetAtt": "Bucket.Arn"}, "arn:aws:s3:::Bucket"),
         ({"Fn::GetAtt": "Config.Arn"}, "Config.Arn"),
-        ({"Fn::Join": ["", ["s3://", {"Ref": "Bucket"}, "/", {"Ref": "Prefix"}]]}, "s3://Bucket/models"),
-        ({"Fn::Sub": "x-${AWS::AccountId}-${Named}-${Bucket.Arn}-${!Kept}"},
-         "x-123456789012-b-us-east-1-arn:aws:s3:::Bucket-${Kept}"),
+        (
+            {"Fn::Join": ["", ["s3://", {"Ref": "Bucket"}, "/", {"Ref": "Prefix"}]]},
+            "s3://Bucket/models",
+        ),
+        (
+            {"Fn::Sub": "x-${AWS::AccountId}-${Named}-${Bucket.Arn}-${!Kept}"},
+            "x-123456789012-b-us-east-1-arn:aws:s3:::Bucket-${Kept}",
+        ),
         ({"Fn::ImportValue": {"Fn::Sub": "key-${AWS::Region}"}}, "key-us-east-1"),
         ({"Fn::GetStackOutput": {"StackName": "Other", "OutputName": "Key"}}, "Other.Key"),
         ({"Fn::Select": [1, {"Fn::GetAZs": ""}]}, "us-east-1b"),
         ({"Fn::Sub": ["${A}/${AWS::URLSuffix}", {"A": {"Ref": "Prefix"}}]}, "models/amazonaws.com"),
     ],
-)  # fmt: skip
+)
 def test_names_are_stable(value: Any, expected: Any) -> None:
     """A name that only a deployment has is that of the template, or the logical ID."""
     assert of_demo().evaluator.evaluate(value) == expected
@@ -58,7 +66,9 @@ def test_names_are_stable(value: Any, expected: Any) -> None:
 
 def test_values_of_the_parent_stack_replace_defaults() -> None:
     """A nested stack gets its parameters from its parent, and the Region decides the partition."""
-    evaluator = of_demo(region="cn-north-1", parameters={"Prefix": "inner", "Bare": "given"}).evaluator
+    evaluator = of_demo(
+        region="cn-north-1", parameters={"Prefix": "inner", "Bare": "given"}
+    ).evaluator
     assert evaluator.evaluate({"Fn::Sub": "${Prefix}-${Bare}"}) == "inner-given"
     assert evaluator.evaluate({"Fn::Sub": "${AWS::Partition}"}) == "aws-cn"
 
@@ -83,7 +93,9 @@ def test_generated_name_is_the_logical_id_without_its_hashes(
     logical_ids: list[str], names: list[str]
 ) -> None:
     """If that is not clear, it is the whole logical ID."""
-    placeholders = Placeholders(Template({"Resources": dict.fromkeys(logical_ids, COMPONENT)}), "Demo")
+    placeholders = Placeholders(
+        Template({"Resources": dict.fromkeys(logical_ids, COMPONENT)}), "Demo"
+    )
     assert [placeholders.name_of(each) for each in logical_ids] == names
 
 

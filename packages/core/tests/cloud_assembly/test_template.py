@@ -41,7 +41,9 @@ def test_references_are_found_in_variables_of_sub() -> None:
 
 def test_resource_without_a_type_is_refused() -> None:
     """The error has the logical ID."""
-    with pytest.raises(TemplateError, match=r"Resources\.A: every resource must have a Type; add it"):
+    with pytest.raises(
+        TemplateError, match=r"Resources\.A: every resource must have a Type; add it"
+    ):
         _ = Template({"Resources": {"A": {"Properties": {}}}}).resources
 
 
@@ -54,10 +56,14 @@ def test_resource_without_a_type_is_refused() -> None:
         ("[]", "must contain a JSON object, got list"),
     ],
 )
-def test_files_that_are_no_template_are_refused(tmp_path: Path, content: str | None, words: str) -> None:
+def test_files_that_are_no_template_are_refused(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
     """The error has the path and says what to pass."""
     path = tmp_path / "Shop.template.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(TemplateError, match=rf"Shop\.template\.json: {words}.*; pass a template that `npx"):
+    with pytest.raises(
+        TemplateError, match=rf"Shop\.template\.json: {words}.*; pass a template that `npx"
+    ):
         Template.read(path)

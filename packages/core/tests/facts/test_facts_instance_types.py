@@ -37,17 +37,34 @@ def test_hardware(name: str, hardware: tuple[object, ...]) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    ["g4dn", "g5", "g6", "g6e", "g7", "g7e", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"],
+    [
+        "g4dn",
+        "g5",
+        "g6",
+        "g6e",
+        "g7",
+        "g7e",
+        "p4d",
+        "p4de",
+        "p5",
+        "p5e",
+        "p5en",
+        "p6-b200",
+        "p6-b300",
+    ],
 )
 def test_every_gpu_family_has_gpus(family: str) -> None:
     """No GPU family counts as CPU (another library gives g6, g6e and p5 the image for CPUs)."""
-    members = [InstanceType.of(name) for name in instance_type_names() if name.split(".")[1] == family]
+    members = [
+        InstanceType.of(name) for name in instance_type_names() if name.split(".")[1] == family
+    ]
     assert members
     assert all(member.has_gpu for member in members)
 
 
 @pytest.mark.parametrize(
-    ("name", "has_gpu"), [("ml.g9.xlarge", True), ("ml.p7-x.48xlarge", True), ("ml.m9.large", False)]
+    ("name", "has_gpu"),
+    [("ml.g9.xlarge", True), ("ml.p7-x.48xlarge", True), ("ml.m9.large", False)],
 )
 def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: bool) -> None:
     """A type that AWS adds later is accepted; the letter of its family decides whether it has GPUs."""

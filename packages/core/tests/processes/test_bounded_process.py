@@ -47,7 +47,9 @@ def test_one_process_answers_all_requests(actor: Callable[[bytes], bytes]) -> No
         (b"crash", "it takes more than 64 MiB of memory"),  # C++ code that gets no memory may abort
     ],
 )
-def test_limits_end_a_request(request_: bytes, reason: str, actor: Callable[[bytes], bytes]) -> None:
+def test_limits_end_a_request(
+    request_: bytes, reason: str, actor: Callable[[bytes], bytes]
+) -> None:
     """A request that exceeds a limit raises an error, and the next one is answered again.
 
     The process contains the crashes of ``onnx``, such as https://github.com/onnx/onnx/issues/6185.

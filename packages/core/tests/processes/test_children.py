@@ -83,7 +83,9 @@ def test_child_ends_with_its_parent(way: str, number: signal.Signals) -> None:
 def test_tool_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     """A program that runs to its end is ended by Ctrl-C, and when the parent is killed."""
     place = tmp_path / "pid"
-    with subprocess.Popen([sys.executable, "-c", PARENT, "run_child", place], stderr=PIPE) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, "run_child", place], stderr=PIPE
+    ) as parent:
         deadline = time.monotonic() + 20
         while not (place.exists() and place.read_text()) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -167,7 +169,9 @@ def test_package_in_the_current_folder_is_imported(monkeypatch: pytest.MonkeyPat
     assert run_child(python_command(program), seconds=60).stdout.startswith(str(Path.cwd()))
 
 
-def test_deleted_current_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_current_folder_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The import path of a child then has only absolute paths, which do not need the current folder."""
     monkeypatch.setattr(sys, "path", ["", ".", "lib", *sys.path])
     (tmp_path / "gone").mkdir()

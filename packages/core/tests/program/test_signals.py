@@ -60,7 +60,9 @@ def _run(words: list[str], **streams: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*_PROGRAM, *words], **streams, text=True, check=False)
 
 
-@pytest.mark.parametrize("words", [["facts", "env", "--json"], ["check", "nowhere", "--json"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "words", [["facts", "env", "--json"], ["check", "nowhere", "--json"], ["nonsense"]]
+)
 def test_full_disk_is_one_line(words: list[str]) -> None:
     """An answer that cannot be written is one error and exit code 2, also if the error is JSON too."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:

@@ -43,7 +43,9 @@ def test_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "command", ["::error::x", "  ::set-output name=a::b", "##[error]x", "##vso[task.x]y"]
 )
-def test_command_of_a_ci_service_is_not_sent(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_of_a_ci_service_is_not_sent(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No printed line begins with a command that GitHub Actions or Azure Pipelines would run."""
     print_lines(command)
     print_lines([command[:4], (command[4:], "1")])
@@ -55,13 +57,19 @@ def test_command_of_a_ci_service_is_not_sent(command: str, capsys: pytest.Captur
 
 def test_messages_of_errors_are_clean_wherever_they_are_printed() -> None:
     """An error's text has no control characters, because a traceback prints it too."""
-    assert str(InvalidValueError(f"name: {HOSTILE}")) == f"name: {SHOWN.replace(chr(92) + 'n', chr(10), 1)}"
+    assert (
+        str(InvalidValueError(f"name: {HOSTILE}"))
+        == f"name: {SHOWN.replace(chr(92) + 'n', chr(10), 1)}"
+    )
 
 
 def test_finding_is_one_line_for_each_part() -> None:
     """A folder's name with a line break cannot forge a line of a finding's text."""
     finding = Finding("code", Severity.ERROR, "a\n::error::b", "wrong\x1b[2J", "fix\nit")
-    assert str(finding).splitlines() == ["a\\n::error::b: error[code]: wrong\\x1b[2J", "    hint: fix\\nit"]
+    assert str(finding).splitlines() == [
+        "a\\n::error::b: error[code]: wrong\\x1b[2J",
+        "    hint: fix\\nit",
+    ]
 
 
 def test_styles_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +86,9 @@ def test_styles_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, colour in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stdout", stream)
         print_lines([("name\x1b", "1"), ": text"])
-        assert stream.getvalue() == ("\x1b[1mname\\x1b\x1b[0m: text\n" if colour else "name\\x1b: text\n")
+        assert stream.getvalue() == (
+            "\x1b[1mname\\x1b\x1b[0m: text\n" if colour else "name\\x1b: text\n"
+        )
 
 
 def test_terminal_that_is_not_utf8(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +133,14 @@ def test_names_are_not_broken_while_words_fit(
 ) -> None:
     """Sentences are wrapped before names; nothing is lost if not even their words fit."""
     columns = ["endpoint", "variant", "instance type", "instances", "per hour", "per month"]
-    row = ["Digits1601E29B", "AllTraffic", "ml.g5.xlarge", "1 to 5", "1.40 to 7.00", "1,022.00 to 5,110.00"]
+    row = [
+        "Digits1601E29B",
+        "AllTraffic",
+        "ml.g5.xlarge",
+        "1 to 5",
+        "1.40 to 7.00",
+        "1,022.00 to 5,110.00",
+    ]
     print_table(columns, [row], width=width)
     output = capsys.readouterr().out
     assert (row[0] in output) is is_whole

@@ -25,7 +25,9 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(OSError, match="No space"):
         write_whole(path, "new")
     monkeypatch.undo()
-    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("prices.csv", "a,1\n")]
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [
+        ("prices.csv", "a,1\n")
+    ]
     write_whole(path, "new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
 

@@ -25,7 +25,11 @@ def runs(endpoint: Mapping[str, Any], config: str) -> bool:
 def not_kept(endpoint: Mapping[str, Any], config: str) -> str:
     """The end of the message about an endpoint that does not run the configuration of its update."""
     running, status = endpoint["EndpointConfigName"], endpoint["EndpointStatus"]
-    cause = f" SageMaker's reason: {endpoint['FailureReason']}." if endpoint.get("FailureReason") else ""
+    cause = (
+        f" SageMaker's reason: {endpoint['FailureReason']}."
+        if endpoint.get("FailureReason")
+        else ""
+    )
     return (
         f"must be in service with endpoint configuration {config}, got {running} ({status}); SageMaker did "
         f"not keep the update.{cause} Look at the rollback alarms and at the log group "

@@ -35,7 +35,9 @@ class Response:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def handle_request(event: Event, context: Any, handle: Callable[[Event, str], Response | None]) -> None:
+def handle_request(
+    event: Event, context: Any, handle: Callable[[Event, str], Response | None]
+) -> None:
     """Call ``handle`` with the request and its physical id, and send the response or the failure's reason.
 
     When ``handle`` returns ``None``, nothing is sent: a later run of the function sends the response.
@@ -61,9 +63,13 @@ def is_failed_create(physical_id: str) -> bool:
 
 
 def _reason(error: Exception, context: Any) -> str:
-    text = str(error) if isinstance(error, CustomResourceError) else f"{type(error).__name__}: {error}"
+    text = (
+        str(error) if isinstance(error, CustomResourceError) else f"{type(error).__name__}: {error}"
+    )
     text = text.encode("ascii", "replace").decode()
-    return f"{text[:_REASON_CHARACTERS]} (log stream {getattr(context, 'log_stream_name', 'unknown')})"
+    return (
+        f"{text[:_REASON_CHARACTERS]} (log stream {getattr(context, 'log_stream_name', 'unknown')})"
+    )
 
 
 def _send(event: Event, status: str, response: Response, reason: str = "") -> None:
@@ -82,7 +88,9 @@ def _send(event: Event, status: str, response: Response, reason: str = "") -> No
             _put(event["ResponseURL"], encoded)
             return
         except OSError:
-            LOGGER.exception("attempt %d of %d to send the response failed", attempt + 1, RESPONSE_ATTEMPTS)
+            LOGGER.exception(
+                "attempt %d of %d to send the response failed", attempt + 1, RESPONSE_ATTEMPTS
+            )
             time.sleep(attempt)
     raise CustomResourceError("the response could not be sent to CloudFormation")
 

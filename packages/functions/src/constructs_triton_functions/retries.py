@@ -27,7 +27,9 @@ def make_client(service: str, **settings: Any) -> Any:
     return make(service, config=Config(retries=RETRIES, **settings))
 
 
-def call_with_retries(call: Callable[[], Result], is_temporary: Callable[[ClientError], bool]) -> Result:
+def call_with_retries(
+    call: Callable[[], Result], is_temporary: Callable[[ClientError], bool]
+) -> Result:
     """Repeat ``call`` for up to 40 seconds while its errors are temporary.
 
     The stack has created the role's policy seconds ago, so an access denied may only mean that the policy has
@@ -57,7 +59,11 @@ def wait_for_policies(client: Any) -> Any:
     def pause(response: Any = None, **_: Any) -> float | None:
         is_denied = response is not None and response[0].status_code == 403
         is_over = time.monotonic() - begun > PROPAGATION_SECONDS
-        return _PAUSE_SECONDS if is_denied and not is_over and not _DENIED_MEANS_MISSING.get() else None
+        return (
+            _PAUSE_SECONDS
+            if is_denied and not is_over and not _DENIED_MEANS_MISSING.get()
+            else None
+        )
 
     client.meta.events.register("needs-retry", pause)
     return client

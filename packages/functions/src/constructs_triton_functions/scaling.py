@@ -32,7 +32,12 @@ _NOT_SUSPENDED = {
     "ScheduledScalingSuspended": False,
 }
 # A policy of the role, or a registration, that has not taken effect everywhere yet.
-_TEMPORARY = {"AccessDeniedException", "AccessDenied", "ConcurrentUpdateException", "ObjectNotFoundException"}
+_TEMPORARY = {
+    "AccessDeniedException",
+    "AccessDenied",
+    "ConcurrentUpdateException",
+    "ObjectNotFoundException",
+}
 
 
 class ScalingError(CustomResourceError):
@@ -157,7 +162,9 @@ class Scaling:
 def _members(described: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """These members, with values that JSON can represent."""
     chosen = {name: described[name] for name in names if described.get(name) is not None}
-    plain: dict[str, Any] = json.loads(json.dumps(chosen, default=lambda moment: moment.isoformat()))
+    plain: dict[str, Any] = json.loads(
+        json.dumps(chosen, default=lambda moment: moment.isoformat())
+    )
     return plain
 
 

@@ -31,7 +31,11 @@ class SageMaker:
             self.running = self.running if self.reverts else self.pending
             self.pending = ""
         status = "Updating" if self.pending else "InService"
-        more = {"PendingDeploymentSummary": {"EndpointConfigName": self.pending}} if self.pending else {}
+        more = (
+            {"PendingDeploymentSummary": {"EndpointConfigName": self.pending}}
+            if self.pending
+            else {}
+        )
         names = {"EndpointName": "digits", "EndpointConfigName": self.running}
         return {**names, "EndpointStatus": status, **more}
 
@@ -59,7 +63,11 @@ def test_next_run_waits_for_the_update_of_the_first() -> None:
     is_done, sent = run(service, polls=3)
     assert (is_done, sent) == (False, NEW)
     assert run(service, 20, sent) == (True, NEW)
-    wanted = {"EndpointName": "digits", "EndpointConfigName": NEW, "RetainAllVariantProperties": True}
+    wanted = {
+        "EndpointName": "digits",
+        "EndpointConfigName": NEW,
+        "RetainAllVariantProperties": True,
+    }
     assert service.updates == [wanted]
 
 
@@ -67,7 +75,9 @@ def test_run_that_died_does_not_send_twice() -> None:
     """A run that does not know what was sent recognizes its own update in progress, and its failure."""
     service = SageMaker(reads=5, reverts=True)
     run(service, polls=2)
-    with pytest.raises(CustomResourceError, match=f"configuration {NEW}, got {OLD} .InService.*did not keep"):
+    with pytest.raises(
+        CustomResourceError, match=f"configuration {NEW}, got {OLD} .InService.*did not keep"
+    ):
         run(service, polls=30, sent="")
     assert len(service.updates) == 1
 

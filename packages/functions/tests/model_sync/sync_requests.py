@@ -137,7 +137,9 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
         status = remaining.pop()
         body = f"<Error><Code>{status}</Code><Message>injected</Message></Error>".encode()
         sent = b"" if request.method == "HEAD" else body
-        return AWSResponse(request.url, status, HTTPHeaders(), SimpleNamespace(stream=lambda: iter([sent])))
+        return AWSResponse(
+            request.url, status, HTTPHeaders(), SimpleNamespace(stream=lambda: iter([sent]))
+        )
 
     def make() -> Any:
         client = make_client()
@@ -156,7 +158,12 @@ def put_archive(s3: Any, digest: str, content: bytes) -> dict[str, Any]:
     key = f"{digest}.tar.gz"
     s3.put_object(Bucket=SOURCE, Key=key, Body=content)
     name = digest[:4]
-    return {"Name": name, "SourceKey": key, "TargetModel": f"{name}.tar.gz", "SizeBytes": len(content)}
+    return {
+        "Name": name,
+        "SourceKey": key,
+        "TargetModel": f"{name}.tar.gz",
+        "SizeBytes": len(content),
+    }
 
 
 def make_event(

@@ -32,7 +32,12 @@ DAY = 24 * 60 * 60
 
 
 def files_event(
-    s3: Any, cloudformation: CloudFormation, request_type: str, small: Files, large: Files, **properties: Any
+    s3: Any,
+    cloudformation: CloudFormation,
+    request_type: str,
+    small: Files,
+    large: Files,
+    **properties: Any,
 ) -> dict[str, Any]:
     """A request of CloudFormation; the assets are in the asset bucket."""
     zip_content, listed = b"PK", []
@@ -74,7 +79,9 @@ def index(s3: Any) -> dict[str, Any]:
     return value
 
 
-def run(event: dict[str, Any], cloudformation: CloudFormation, context: Context | None = None) -> str:
+def run(
+    event: dict[str, Any], cloudformation: CloudFormation, context: Context | None = None
+) -> str:
     """Run the function; returns the status, with the reason of a failure."""
     handler.handler(event, context or Context())
     response = cloudformation.responses.pop()
@@ -82,7 +89,9 @@ def run(event: dict[str, Any], cloudformation: CloudFormation, context: Context 
 
 
 @pytest.mark.parametrize(("small", "large"), [(SMALL, LARGE), (SMALL, {}), ({}, LARGE)])
-def test_every_file_is_placed(s3: Any, cloudformation: CloudFormation, small: Files, large: Files) -> None:
+def test_every_file_is_placed(
+    s3: Any, cloudformation: CloudFormation, small: Files, large: Files
+) -> None:
     """Each object, in the zip or not, has its file's content; the resource's id is the model's prefix."""
     handler.handler(files_event(s3, cloudformation, "Create", small, large), Context())
     assert cloudformation.response["Status"] == "SUCCESS", cloudformation.response
@@ -91,7 +100,9 @@ def test_every_file_is_placed(s3: Any, cloudformation: CloudFormation, small: Fi
     assert list(index(s3)["target_models"].values()) == [folder_of(small, large)]
 
 
-def test_repeated_request_places_nothing(s3: Any, cloudformation: CloudFormation, faults: Faults) -> None:
+def test_repeated_request_places_nothing(
+    s3: Any, cloudformation: CloudFormation, faults: Faults
+) -> None:
     """What is in place is not placed again, which also makes a rollback quick."""
     event = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     seen = faults("CopyObject", 500, 0)
@@ -123,7 +134,9 @@ def test_old_files_are_pruned(
     """A folder is deleted when its owner deploys after ``PruneAfterSeconds``, and by no other stack."""
     first = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     changed = {**SMALL, "net/1/labels.txt": b"dog"}
-    second = files_event(s3, cloudformation, "Update", changed, LARGE, PruneAfterSeconds=str(2 * DAY))
+    second = files_event(
+        s3, cloudformation, "Update", changed, LARGE, PruneAfterSeconds=str(2 * DAY)
+    )
     assert [run(event, cloudformation) for event in (first, second)] == ["SUCCESS"] * 2
     aged = index(s3)
     aged["retired"] = {folder: since - age * DAY for folder, since in aged["retired"].items()}
@@ -140,7 +153,9 @@ def test_content_of_the_zip_is_verified(s3: Any, cloudformation: CloudFormation)
     """A zip with another content than the list says fails the deployment before an object is written."""
     event = files_event(s3, cloudformation, "Create", {"net/config.pbtxt": b"name"}, {})
     (key,) = [
-        each["Key"] for each in s3.list_objects_v2(Bucket=SOURCE)["Contents"] if each["Key"].endswith(".zip")
+        each["Key"]
+        for each in s3.list_objects_v2(Bucket=SOURCE)["Contents"]
+        if each["Key"].endswith(".zip")
     ]
     s3.put_object(Bucket=SOURCE, Key=key, Body=b"PKnoneyPK")
     reason = run(event, cloudformation)
@@ -157,13 +172,18 @@ def test_large_file_of_another_size_is_refused(s3: Any, cloudformation: CloudFor
     assert "must have 5000 bytes, got 5" in run(event, cloudformation)
 
 
-def test_strange_objects_below_the_prefix_are_reported(s3: Any, cloudformation: CloudFormation) -> None:
+def test_strange_objects_below_the_prefix_are_reported(
+    s3: Any, cloudformation: CloudFormation
+) -> None:
     """The console's folder markers and other files would become part of the model, so they are refused."""
     event = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     for name in ("net/", "notes.txt"):
         s3.put_object(Bucket=DESTINATION, Key=PREFIX + folder_of(SMALL, LARGE) + name, Body=b"")
     reason = run(event, cloudformation)
-    assert "has 2 objects that are not files of the model, got 'net/', 'notes.txt'; delete them" in reason
+    assert (
+        "has 2 objects that are not files of the model, got 'net/', 'notes.txt'; delete them"
+        in reason
+    )
 
 
 def test_many_files_and_parts_are_resumed(
@@ -175,7 +195,9 @@ def test_many_files_and_parts_are_resumed(
     large = {"net/1/a.bin": b"a" * (11 * PART // 5), "net/1/b.bin": b"b" * 5_000}
     event = files_event(s3, cloudformation, "Create", small, large)
     runs, handed_over = 0, []
-    monkeypatch.setattr(handler, "_continue", lambda event, _, left: handed_over.append((event, left)))
+    monkeypatch.setattr(
+        handler, "_continue", lambda event, _, left: handed_over.append((event, left))
+    )
     monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
     while not cloudformation.responses:
         runs += 1

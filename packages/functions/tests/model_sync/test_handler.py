@@ -38,7 +38,9 @@ def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) ->
     assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "bbbb": "bbbb.tar.gz"}
 
 
-def test_repeated_run_copies_nothing_again(s3: Any, cloudformation: CloudFormation, faults: Faults) -> None:
+def test_repeated_run_copies_nothing_again(
+    s3: Any, cloudformation: CloudFormation, faults: Faults
+) -> None:
     """An archive in place, by content and size, is not copied again, so an interrupted run can be resumed."""
     seen = faults("none", 0, 0)
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
@@ -96,15 +98,26 @@ def test_reason_of_a_denied_copy_names_the_archive(
     assert Context.log_stream_name in cloudformation.response["Reason"]
 
 
-def test_all_failures_are_reported_and_the_rest_is_placed(s3: Any, cloudformation: CloudFormation) -> None:
+def test_all_failures_are_reported_and_the_rest_is_placed(
+    s3: Any, cloudformation: CloudFormation
+) -> None:
     """Two missing archives are both named, and the existing one is placed."""
     missing = [
-        {"Name": name, "SourceKey": f"{name}.tar.gz", "TargetModel": f"{name}.tar.gz", "SizeBytes": 1}
+        {
+            "Name": name,
+            "SourceKey": f"{name}.tar.gz",
+            "TargetModel": f"{name}.tar.gz",
+            "SizeBytes": 1,
+        }
         for name in "xy"
     ]
     good = put_archive(s3, "aaaa1", b"first")
-    handler.handler(make_event(s3, cloudformation, "Create", [missing[0], good, missing[1]]), Context())
-    assert cloudformation.response["Reason"].startswith("2 of 3 archives were not placed: x.tar.gz: ")
+    handler.handler(
+        make_event(s3, cloudformation, "Create", [missing[0], good, missing[1]]), Context()
+    )
+    assert cloudformation.response["Reason"].startswith(
+        "2 of 3 archives were not placed: x.tar.gz: "
+    )
     assert "; y.tar.gz: " in cloudformation.response["Reason"]
     assert keys(s3) == ["models/aaaa.tar.gz"]
 
@@ -113,7 +126,9 @@ def test_wrong_size_is_an_error_before_copying(s3: Any, cloudformation: CloudFor
     """An archive with another size than in the template is not placed."""
     archive = put_archive(s3, "aaaa1", b"first") | {"SizeBytes": 6}
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.response["Reason"]
+    assert (
+        f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.response["Reason"]
+    )
     assert keys(s3) == []
 
 
@@ -137,7 +152,10 @@ def test_failed_create_can_be_deleted(s3: Any, cloudformation: CloudFormation) -
     failed_id = cloudformation.responses[0]["PhysicalResourceId"]
     handler.handler(event | {"RequestType": "Delete", "PhysicalResourceId": failed_id}, Context())
     assert [response["Status"] for response in cloudformation.responses] == ["FAILED", "SUCCESS"]
-    assert "must list archives with Name, SourceKey and TargetModel" in cloudformation.responses[0]["Reason"]
+    assert (
+        "must list archives with Name, SourceKey and TargetModel"
+        in cloudformation.responses[0]["Reason"]
+    )
 
 
 def test_response_is_sent_again_until_it_is_accepted(
@@ -150,10 +168,14 @@ def test_response_is_sent_again_until_it_is_accepted(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_response_is_below_the_limit_of_cloudformation(s3: Any, cloudformation: CloudFormation) -> None:
+def test_response_is_below_the_limit_of_cloudformation(
+    s3: Any, cloudformation: CloudFormation
+) -> None:
     """The response has at most 4,096 bytes, with many failed archives and long names."""
     names = [f"{index}-äöü-{'n' * 200}.tar.gz" for index in range(40)]
-    archives = [{"Name": name, "SourceKey": "gone", "TargetModel": name, "SizeBytes": 1} for name in names]
+    archives = [
+        {"Name": name, "SourceKey": "gone", "TargetModel": name, "SizeBytes": 1} for name in names
+    ]
     handler.handler(make_event(s3, cloudformation, "Create", archives), Context())
     assert cloudformation.response["Status"] == "FAILED"
     assert cloudformation.sizes[0] <= 4096
@@ -167,7 +189,9 @@ def test_changed_list_of_archives_is_not_used(s3: Any, cloudformation: CloudForm
     handler.handler(event, Context())
     assert cloudformation.response["Status"] == "FAILED"
     digest = event["ResourceProperties"]["ManifestDigest"]
-    assert f"s3://{SOURCE}/{key}: SHA-256 must be {digest}, got " in cloudformation.response["Reason"]
+    assert (
+        f"s3://{SOURCE}/{key}: SHA-256 must be {digest}, got " in cloudformation.response["Reason"]
+    )
     assert keys(s3) == []
 
 
@@ -189,7 +213,9 @@ def test_every_part_copied_at_once_has_a_connection() -> None:
     assert handler._client().meta.config.max_pool_connections == 128
 
 
-@pytest.mark.parametrize(("properties", "sent"), [({"CreatesBucket": "true"}, b"AES256"), ({}, None)])
+@pytest.mark.parametrize(
+    ("properties", "sent"), [({"CreatesBucket": "true"}, b"AES256"), ({}, None)]
+)
 def test_writes_to_the_repository_s_bucket_say_how_they_are_encrypted(
     s3: Any, cloudformation: CloudFormation, monkeypatch: Any, properties: Any, sent: bytes | None
 ) -> None:
@@ -206,4 +232,6 @@ def test_writes_to_the_repository_s_bucket_say_how_they_are_encrypted(
     archives = [put_archive(s3, "aaaa1", b"small"), put_archive(s3, "bbbb2", b"in parts")]
     handler.handler(make_event(s3, cloudformation, "Create", archives, **properties), Context())
     assert cloudformation.response["Status"] == "SUCCESS"
-    assert {headers[name] for name in ("CopyObject", "CreateMultipartUpload", "PutObject")} == {sent}
+    assert {headers[name] for name in ("CopyObject", "CreateMultipartUpload", "PutObject")} == {
+        sent
+    }

@@ -22,9 +22,13 @@ from constructs_triton_functions.model_sync.placement import SyncError
 from constructs_triton_functions.model_sync.pruning import empty_prefix
 
 
-def deploy(s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], **properties: Any) -> None:
+def deploy(
+    s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], **properties: Any
+) -> None:
     handler.handler(make_event(s3, cloudformation, "Update", archives, **properties), Context())
-    assert cloudformation.responses[-1]["Status"] == "SUCCESS", cloudformation.responses[-1]["Reason"]
+    assert cloudformation.responses[-1]["Status"] == "SUCCESS", cloudformation.responses[-1][
+        "Reason"
+    ]
 
 
 def named(archive: dict[str, Any], name: str) -> dict[str, Any]:
@@ -76,7 +80,9 @@ def test_deployment_keeps_names_of_others(s3: Any, cloudformation: CloudFormatio
     """A name added by hand is kept; a name that the deployment no longer has is removed."""
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb1", b"second")
     deploy(s3, cloudformation, named(first, "a"), named(second, "b"))
-    update_index(s3, DESTINATION, "models/", lambda found: found.with_models({"mine": "m.tar.gz"}, 1.0))
+    update_index(
+        s3, DESTINATION, "models/", lambda found: found.with_models({"mine": "m.tar.gz"}, 1.0)
+    )
     deploy(s3, cloudformation, named(second, "b"))
     assert index(s3)["target_models"] == {"b": "bbbb.tar.gz", "mine": "m.tar.gz"}
     assert list(index(s3)["retired"]) == ["aaaa.tar.gz"]
@@ -98,7 +104,9 @@ def test_pruning_keeps_archives_that_may_be_in_use(
     old, new = put_archive(s3, "aaaa1", b"old"), put_archive(s3, "bbbb1", b"new")
     deploy(s3, cloudformation, named(old, "resnet"))
     s3.put_object(Bucket=DESTINATION, Key="models/mine.tar.gz", Body=b"by hand")
-    update_index(s3, DESTINATION, "models/", lambda found: found.with_models({"mine": "mine.tar.gz"}, 0.0))
+    update_index(
+        s3, DESTINATION, "models/", lambda found: found.with_models({"mine": "mine.tar.gz"}, 0.0)
+    )
     update_index(s3, DESTINATION, "models/", lambda found: found.without_model("mine", 0.0))
     deploy(s3, cloudformation, named(new, "resnet"), PruneAfterSeconds="86400")
     assert keys(s3) == ["models/aaaa.tar.gz", "models/bbbb.tar.gz", "models/mine.tar.gz"]
@@ -116,7 +124,9 @@ def test_parallel_writers_lose_nothing(s3: Any, aws_url: str) -> None:
 
     def add(number: int) -> None:
         client = boto3.client("s3", endpoint_url=aws_url)
-        update_index(client, DESTINATION, "", lambda found: found.with_models({str(number): "x.tar.gz"}, 0.0))
+        update_index(
+            client, DESTINATION, "", lambda found: found.with_models({str(number): "x.tar.gz"}, 0.0)
+        )
         client.close()
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
@@ -124,10 +134,14 @@ def test_parallel_writers_lose_nothing(s3: Any, aws_url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(read_index(s3, DESTINATION, "").target_models) == [str(number) for number in range(8)]
+    assert sorted(read_index(s3, DESTINATION, "").target_models) == [
+        str(number) for number in range(8)
+    ]
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'{"version": 2, "target_models": {}}', b'{"version": 1}'])
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"version": 2, "target_models": {}}', b'{"version": 1}']
+)
 def test_other_object_is_not_overwritten(s3: Any, body: bytes) -> None:
     """The error names an object that is not an index, and the object is not changed."""
     s3.put_object(Bucket=DESTINATION, Key="index.json", Body=body)
@@ -143,7 +157,9 @@ def test_index_can_be_read_back() -> None:
     assert json.loads(given.to_json())["version"] == 1
 
 
-def test_all_versions_are_removed_from_a_deleted_prefix(s3: Any, cloudformation: CloudFormation) -> None:
+def test_all_versions_are_removed_from_a_deleted_prefix(
+    s3: Any, cloudformation: CloudFormation
+) -> None:
     """With ``RemoveOnDelete`` every version below the prefix is deleted, and nothing else."""
     s3.put_bucket_versioning(Bucket=DESTINATION, VersioningConfiguration={"Status": "Enabled"})
     s3.put_object(Bucket=DESTINATION, Key="models/by-hand.tar.gz", Body=b"1")
@@ -162,7 +178,9 @@ def test_all_versions_are_removed_from_a_deleted_prefix(s3: Any, cloudformation:
 
 def test_names_of_another_deployment_still_belong_to_it() -> None:
     """A deployment that drops a name keeps the owners of the other names under the same prefix."""
-    before = Index({"a": "a-1", "b": "b-1", "c": "c-1"}, {"a": "first", "b": "first", "c": "second"})
+    before = Index(
+        {"a": "a-1", "b": "b-1", "c": "c-1"}, {"a": "first", "b": "first", "c": "second"}
+    )
     after = before.with_deployment("first", {"b": "b-2"}, 7.0)
     assert after.target_models == {"b": "b-2", "c": "c-1"}
     assert after.deployed == {"b": "first", "c": "second"}
@@ -226,8 +244,12 @@ def test_objects_that_cannot_be_deleted_are_named() -> None:
     version = {"Key": "models/a.tar.gz", "VersionId": "1"}
     with Stubber(client) as stub:
         stub.add_response("list_object_versions", {"Versions": [version], "IsTruncated": False})
-        stub.add_response("delete_objects", {"Errors": [{"Key": "models/a.tar.gz", "Code": "AccessDenied"}]})
-        with pytest.raises(SyncError, match=r"1 objects of b could not be deleted: models/a.*: AccessDenied"):
+        stub.add_response(
+            "delete_objects", {"Errors": [{"Key": "models/a.tar.gz", "Code": "AccessDenied"}]}
+        )
+        with pytest.raises(
+            SyncError, match=r"1 objects of b could not be deleted: models/a.*: AccessDenied"
+        ):
             empty_prefix(client, "b", "models/", lambda: False)
 
 

@@ -24,7 +24,9 @@ def place(origin: dict[str, Any], placed: dict[str, Any]) -> None:
         stub.add_response("head_object", {**SOURCE_HEAD, **origin})
         stub.add_response("copy_object", {})
         stub.add_response("head_object", {**SOURCE_HEAD, **placed})
-        Placement(client, "models", "p/", "owner").place(Source("assets", "a.tar.gz", 5), "a.tar.gz")
+        Placement(client, "models", "p/", "owner").place(
+            Source("assets", "a.tar.gz", 5), "a.tar.gz"
+        )
         stub.assert_no_pending_responses()
 
 
@@ -76,7 +78,11 @@ def test_upload_is_abandoned_after_twenty_minutes(
             return now
 
     monkeypatch.setattr(placement, "datetime", Clock)
-    upload = {"Key": "p/a.tar.gz", "UploadId": "1", "Initiated": now - timedelta(seconds=age_seconds)}
+    upload = {
+        "Key": "p/a.tar.gz",
+        "UploadId": "1",
+        "Initiated": now - timedelta(seconds=age_seconds),
+    }
     client = boto3.client("s3")
     with Stubber(client) as stub:
         stub.add_response("list_multipart_uploads", {"Uploads": [upload]})

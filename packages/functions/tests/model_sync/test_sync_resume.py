@@ -76,12 +76,17 @@ def serve(event: dict[str, Any], invocations: Invocations, context: Callable[[],
 
 
 def test_function_continues_in_another_run_before_its_timeout(
-    s3: Any, cloudformation: CloudFormation, invocations: Invocations, monkeypatch: pytest.MonkeyPatch
+    s3: Any,
+    cloudformation: CloudFormation,
+    invocations: Invocations,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each run continues where the last one stopped; there is one response at the end."""
     monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
     archives = [put_archive(s3, f"{number:04d}x", bytes([number])) for number in range(20)]
-    runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: ShortRun(6))
+    runs = serve(
+        make_event(s3, cloudformation, "Create", archives), invocations, lambda: ShortRun(6)
+    )
     assert len(keys(s3)) == 20
     assert 3 <= runs <= 20
     assert cloudformation.response["Status"] == "SUCCESS"
@@ -101,7 +106,9 @@ def test_large_copy_continues_with_its_parts(  # noqa: PLR0917 - fixtures
     seen = faults("none", 0, 0)
     weights = WEIGHTS * 2 + bytes(PART)
     archive = put_archive(s3, "cccc1", weights)
-    runs = serve(make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: ShortRun(5))
+    runs = serve(
+        make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: ShortRun(5)
+    )
     assert runs > 1
     assert content(s3, "models/cccc.tar.gz") == weights
     assert (seen.count("CreateMultipartUpload"), seen.count("UploadPartCopy")) == (1, 6)

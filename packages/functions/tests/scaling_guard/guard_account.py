@@ -55,7 +55,9 @@ class Account:
 
     def client(self, service: str, **_: Any) -> Any:
         """A client of one service, as the function's ``make_client`` returns it."""
-        client = SimpleNamespace(meta=_META, exceptions=SimpleNamespace(ParameterNotFound=_NotFoundError))
+        client = SimpleNamespace(
+            meta=_META, exceptions=SimpleNamespace(ParameterNotFound=_NotFoundError)
+        )
         for name, operation in self._operations()[service].items():
             setattr(client, name, self._counted(operation))
         return client
@@ -93,7 +95,9 @@ class Account:
     # Application Auto Scaling.
 
     def describe_scalable_targets(self, ResourceIds: list[str], **_: Any) -> Any:
-        return {"ScalableTargets": [self.targets[each] for each in ResourceIds if each in self.targets]}
+        return {
+            "ScalableTargets": [self.targets[each] for each in ResourceIds if each in self.targets]
+        }
 
     def describe_scaling_policies(self, ResourceId: str, **_: Any) -> Any:
         return {"ScalingPolicies": _of(self.policies, ResourceId)}
@@ -168,7 +172,9 @@ class Account:
     def describe_endpoint_config(self, **_: Any) -> Any:
         variants = self.instance_types.items()
         return {
-            "ProductionVariants": [{"VariantName": name, "InstanceType": each} for name, each in variants]
+            "ProductionVariants": [
+                {"VariantName": name, "InstanceType": each} for name, each in variants
+            ]
         }
 
 

@@ -106,7 +106,9 @@ class SimulatedStack:
             self._clean_up("UPDATE_ROLLBACK_COMPLETE", template, created)
             return False
         superseded = [
-            (name, each) for name, each in before.items() if self._is_superseded(name, each, template)
+            (name, each)
+            for name, each in before.items()
+            if self._is_superseded(name, each, template)
         ]
         self.resources = {name: each for name, each in self.resources.items() if name in template}
         old_template, self.template = self.template, template
@@ -169,7 +171,9 @@ class SimulatedStack:
         self._deliver_late(share=0.3)
         fails = is_forward and self._behaviour.fails == name
         if type in CUSTOM_TYPES:
-            event = self._event("Create" if current is None else "Update", name, type, properties, current)
+            event = self._event(
+                "Create" if current is None else "Update", name, type, properties, current
+            )
             return self._deliver(event, fails=fails)
         if fails:
             raise StepFailedError(name)
@@ -204,20 +208,31 @@ class SimulatedStack:
             self.resources[name] = Deployed(current.type, current.physical_id, wanted)
             return
 
-    def _clean_up(self, status: str, template: Template, removed: list[tuple[str, Deployed]]) -> None:
+    def _clean_up(
+        self, status: str, template: Template, removed: list[tuple[str, Deployed]]
+    ) -> None:
         self.account.status = f"{status}_CLEANUP_IN_PROGRESS"
         order = {name: place for place, name in enumerate(self._order(template))}
         for name, deployed in sorted(removed, key=lambda each: order[each[0]], reverse=True):
             self._deliver_late(share=0.3)
-            if deployed.type in CUSTOM_TYPES and not (name == "Sweeper" and self._behaviour.loses_cleanup):
-                self._deliver(self._event("Delete", name, deployed.type, deployed.properties, deployed))
+            if deployed.type in CUSTOM_TYPES and not (
+                name == "Sweeper" and self._behaviour.loses_cleanup
+            ):
+                self._deliver(
+                    self._event("Delete", name, deployed.type, deployed.properties, deployed)
+                )
         self.account.status = status
         self._deliver_late(share=1)
 
     # Requests.
 
     def _event(
-        self, request: str, name: str, type: str, properties: Mapping[str, Any], current: Deployed | None
+        self,
+        request: str,
+        name: str,
+        type: str,
+        properties: Mapping[str, Any],
+        current: Deployed | None,
     ) -> Mapping[str, Any]:
         event = {
             "RequestType": request,
@@ -243,14 +258,21 @@ class SimulatedStack:
         status, physical_id = self._call(event)
         is_injected = fails and self.account.fails_at is None
         self.account.fails_at = self.account.failure = None
-        if event["ResourceType"] in GUARD_TYPES and self.random.random() < self._behaviour.repeats / 2:
+        if (
+            event["ResourceType"] in GUARD_TYPES
+            and self.random.random() < self._behaviour.repeats / 2
+        ):
             self._late.append(event)
         elif status == "SUCCESS" and self.random.random() < self._behaviour.repeats:
             self._call(event)
         if status != "SUCCESS":
-            assert fails, f"{event['RequestType']} {event['LogicalResourceId']} failed: {physical_id}"
+            assert fails, (
+                f"{event['RequestType']} {event['LogicalResourceId']} failed: {physical_id}"
+            )
             raise StepFailedError(event["LogicalResourceId"])
-        if fails and not is_injected and event["ResourceType"] in GUARD_TYPES:  # the response was lost
+        if (
+            fails and not is_injected and event["ResourceType"] in GUARD_TYPES
+        ):  # the response was lost
             raise StepFailedError(event["LogicalResourceId"])
         return physical_id
 
@@ -263,7 +285,9 @@ class SimulatedStack:
         answers: list[dict[str, Any]] = []
 
         def deliver() -> None:
-            answer = mock.patch.object(responses, "_put", lambda _, body: answers.append(json.loads(body)))
+            answer = mock.patch.object(
+                responses, "_put", lambda _, body: answers.append(json.loads(body))
+            )
             try:
                 with answer:
                     handler.handler(event, SimpleNamespace(log_stream_name="log"))
@@ -273,7 +297,9 @@ class SimulatedStack:
         self.observe(event, deliver)
         (answer,) = answers
         is_failed = answer["Status"] != "SUCCESS"
-        return answer["Status"], answer.get("Reason", "") if is_failed else answer["PhysicalResourceId"]
+        return answer["Status"], answer.get("Reason", "") if is_failed else answer[
+            "PhysicalResourceId"
+        ]
 
 
 def target_id(variant: str) -> str:

@@ -20,7 +20,11 @@ from constructs_triton_functions.scaling_guard import stack
 BLUE = "endpoint/digits/variant/blue"
 KEY = {"ServiceNamespace": NAMESPACE, "ResourceId": BLUE, "ScalableDimension": DIMENSION}
 # As CloudFormation passes it: every scalar is a string.
-TARGET = {"MinCapacity": "1", "MaxCapacity": "4", "SuspendedState": {"DynamicScalingInSuspended": "true"}}
+TARGET = {
+    "MinCapacity": "1",
+    "MaxCapacity": "4",
+    "SuspendedState": {"DynamicScalingInSuspended": "true"},
+}
 POLICY = {
     "PolicyName": "gpu",
     "PolicyType": "TargetTrackingScaling",
@@ -48,7 +52,9 @@ def api(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", aws_url)
     client = boto3.client("application-autoscaling")
     yield client
-    if client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])["ScalableTargets"]:
+    if client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
+        "ScalableTargets"
+    ]:
         client.deregister_scalable_target(**KEY)
     for each in client.describe_scaling_policies(**KEY)["ScalingPolicies"]:
         client.delete_scaling_policy(PolicyName=each["PolicyName"], **KEY)
@@ -75,7 +81,9 @@ def test_strings_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
     assert target["SuspendedState"]["DynamicScalingInSuspended"] is True
     assert target["SuspendedState"]["ScheduledScalingSuspended"] is False
-    (policy,) = api.describe_scaling_policies(ServiceNamespace=NAMESPACE, ResourceId=BLUE)["ScalingPolicies"]
+    (policy,) = api.describe_scaling_policies(ServiceNamespace=NAMESPACE, ResourceId=BLUE)[
+        "ScalingPolicies"
+    ]
     configuration = policy["TargetTrackingScalingPolicyConfiguration"]
     assert configuration["TargetValue"] == 60
     assert configuration["DisableScaleIn"] is False

@@ -68,7 +68,9 @@ def template_of(state: State) -> Template:
         )
         for policy in policies:
             properties = _policy(variant, policy) | instance_type
-            resources[f"{variant}{policy}"] = Resource(POLICY_TYPE, properties, (f"{variant}Target",))
+            resources[f"{variant}{policy}"] = Resource(
+                POLICY_TYPE, properties, (f"{variant}Target",)
+            )
     return resources
 
 
@@ -98,7 +100,9 @@ def _policy(variant: str, name: str) -> dict[str, Any]:
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     account = Account()
     for module in (record, scaling, stack, endpoint_state):
-        monkeypatch.setattr(module, "make_client", lambda service, **_: ACCOUNTS[-1].client(service))
+        monkeypatch.setattr(
+            module, "make_client", lambda service, **_: ACCOUNTS[-1].client(service)
+        )
     logging.disable(logging.CRITICAL)
     ACCOUNTS.append(account)
     yield account

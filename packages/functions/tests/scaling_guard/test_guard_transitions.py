@@ -51,7 +51,9 @@ def seen(account: Account, monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
 
         return run
 
-    actions = {action: observed(action, carry_out) for action, carry_out in guard._CARRY_OUT.items()}
+    actions = {
+        action: observed(action, carry_out) for action, carry_out in guard._CARRY_OUT.items()
+    }
     monkeypatch.setattr(guard, "_CARRY_OUT", actions)
     return transitions
 
@@ -92,14 +94,18 @@ def lose_record(simulated: SimulatedStack) -> None:
     simulated.observe = observe
     before = simulated.account.scaling()
     # No call fails: the gate itself rejects the request.
-    assert not simulated.deploy(template_of(STATES["large blue"]), Behaviour("Gate", fails_at_call=99))
+    assert not simulated.deploy(
+        template_of(STATES["large blue"]), Behaviour("Gate", fails_at_call=99)
+    )
     assert simulated.account.scaling() == before
 
 
 def test_table_lists_the_requests_that_cause_an_action() -> None:
     """The guide's table and the code's table have the same rows."""
     rows = re.findall(
-        r"^\| (sweeper|gate) \| (\w+) \| ([\w ]+) \| ([\w ]+) \| ([\w ]+) \|$", GUIDE.read_text(), re.M
+        r"^\| (sweeper|gate) \| (\w+) \| ([\w ]+) \| ([\w ]+) \| ([\w ]+) \|$",
+        GUIDE.read_text(),
+        re.M,
     )
     listed = {
         (RESOURCES[resource], request, Phase(phase), is_own): Action(action)

@@ -51,10 +51,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def state(config: str, status: str = "InService", **more: str) -> dict[str, Any]:
-    return {"EndpointName": "digits", "EndpointConfigName": config, "EndpointStatus": status, **more}
+    return {
+        "EndpointName": "digits",
+        "EndpointConfigName": config,
+        "EndpointStatus": status,
+        **more,
+    }
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, service: SageMaker, **changes: Any) -> tuple[str, str, str]:
+def ask(
+    monkeypatch: pytest.MonkeyPatch, service: SageMaker, **changes: Any
+) -> tuple[str, str, str]:
     """Status, physical id and reason of the response to one request."""
     found: list[tuple[str, response.Response, str]] = []
     monkeypatch.setattr(handler, "make_client", lambda _: service)
@@ -96,7 +103,11 @@ ROLLED_BACK = (state(NEW, "RollingBack"), state(OLD, "Updating"), state(OLD))
     ],
 )
 def test_wanted_configuration_is_accepted(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock, sent: dict[str, Any], states: list[Any], reads: int
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    sent: dict[str, Any],
+    states: list[Any],
+    reads: int,
 ) -> None:
     """An endpoint in service with the configuration of the request, and a physical id that never changes."""
     service = SageMaker(*states)
@@ -104,7 +115,9 @@ def test_wanted_configuration_is_accepted(
     assert service.reads == reads
 
 
-def test_old_configuration_fails_the_deployment(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+def test_old_configuration_fails_the_deployment(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     """The reason names both configurations, SageMaker's reason and what to look at."""
     service = SageMaker(state(OLD, FailureReason="The container did not answer /ping"))
     status, physical_id, reason = ask(monkeypatch, service, **UPDATE)
@@ -119,7 +132,9 @@ def test_old_configuration_fails_the_deployment(monkeypatch: pytest.MonkeyPatch,
     [
         pytest.param([state(NEW, "Failed")], f"got {NEW} (Failed)", id="not in service"),
         pytest.param([state(NEW, "Updating")], "(Updating)", id="keeps changing"),
-        pytest.param([refused("ValidationException"), state(NEW)], "ValidationException", id="another error"),
+        pytest.param(
+            [refused("ValidationException"), state(NEW)], "ValidationException", id="another error"
+        ),
     ],
 )
 def test_endpoint_that_is_not_in_service_fails_before_the_timeout(

@@ -46,7 +46,11 @@ def test_equal_responses_have_no_differences() -> None:
         ("small", np.array([[1.5, -2.0]]), "datatype must be FP32, got FP64"),
         ("words", np.array([b"one", b"two"], dtype=object), "1 of 2 values differ"),
         ("special", np.array([np.nan, -np.inf]), "1 of 2 values differ"),
-        ("special", np.array([1.0, np.inf]), "1 of 2 values differ, the first at 0: must be nan, got 1.0"),
+        (
+            "special",
+            np.array([1.0, np.inf]),
+            "1 of 2 values differ, the first at 0: must be nan, got 1.0",
+        ),
         ("flags", np.array([True, True]), "1 of 2 values differ"),
     ],
 )

@@ -31,7 +31,13 @@ EXPECTED = {
     "absolute_tolerance": 0.0,
     "relative_tolerance": 0.0,
 }
-REQUEST = {"name": "one", "target_model": "alpha", "content_type": "x", "body": "", "expected": [EXPECTED]}
+REQUEST = {
+    "name": "one",
+    "target_model": "alpha",
+    "content_type": "x",
+    "body": "",
+    "expected": [EXPECTED],
+}
 
 
 class Aws:
@@ -92,7 +98,9 @@ def test_an_equal_response_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_of_several_variants_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong response names its variant."""
     aws = Aws(2.0, 3.0)
-    with pytest.raises(CustomResourceError, match="request one to Green: output y: 1 of 1 values differ"):
+    with pytest.raises(
+        CustomResourceError, match="request one to Green: output y: 1 of 1 values differ"
+    ):
         verify(aws, monkeypatch, Variants=["Blue", "Green"])
     assert [call["TargetVariant"] for call in aws.calls] == ["Blue", "Green"]
 
@@ -113,7 +121,9 @@ def test_the_attempts_are_bounded(monkeypatch: pytest.MonkeyPatch, pauses: list[
     assert (len(aws.calls), len(pauses)) == (10, 9)
 
 
-@pytest.mark.parametrize("error", [refused("ModelError"), ReadTimeoutError(endpoint_url="https://runtime")])
+@pytest.mark.parametrize(
+    "error", [refused("ModelError"), ReadTimeoutError(endpoint_url="https://runtime")]
+)
 def test_other_errors_are_final(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float], error: Exception
 ) -> None:

@@ -41,7 +41,9 @@ from .stacks.stack import Stack, Stacks
 REGION = "us-east-1"
 _QUALIFIER = "hnb659fds"
 _BOOTSTRAP_VERSION = "33"
-_APPLICATION = DomainDispatcherApplication(create_backend_app)  # compiles the routes of each service once
+_APPLICATION = DomainDispatcherApplication(
+    create_backend_app
+)  # compiles the routes of each service once
 
 
 class SimulatedAccount:
@@ -109,7 +111,10 @@ class SimulatedAccount:
         self.copy_scaling = CopyScaling(self.components, self.runtime)
         providers = Providers(self.api, self.answers)
         self.deployer = Deployer(
-            self.stacks, providers, inspect=self.fleets.inspect, begin_cleanup=self.fleets.begin_cleanup
+            self.stacks,
+            providers,
+            inspect=self.fleets.inspect,
+            begin_cleanup=self.fleets.begin_cleanup,
         )
         self.cloudformation = CloudFormationApi(self.stacks, self.deployer)
         providers.others[NestedStack.type] = NestedStack(self.deployer)
@@ -146,7 +151,9 @@ class SimulatedAccount:
         replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
         What templates name and no stack creates is listed as ``existing bucket``, ``existing role``, ….
         """
-        found = {what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)}
+        found = {
+            what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)
+        }
         physical_ids = [event.physical_id for stack in self.stacks.all for event in stack.events]
         return {**outside(self.api.mentioned, physical_ids), **found}
 
@@ -220,7 +227,10 @@ class SimulatedAccount:
     def _tag_assets(self) -> None:
         if not self.behaviour.tags_assets:
             return
-        s3, bucket = self.client("s3"), f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        s3, bucket = (
+            self.client("s3"),
+            f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}",
+        )
         tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
         for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
             s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)

@@ -40,20 +40,29 @@ class ConstructLibrary(Protocol):
         """The buckets that a custom resource uses; none for the types of others."""
 
     def sources_of(
-        self, resource_type: str, properties: Mapping[str, Any], read: Callable[[str, str], bytes | None]
+        self,
+        resource_type: str,
+        properties: Mapping[str, Any],
+        read: Callable[[str, str], bytes | None],
     ) -> Iterable[tuple[str, str]]:
         """The objects that a custom resource expects in buckets of the user, as bucket and key.
 
         ``read`` returns the content of a bucket's object, or ``None`` if there is none.
         """
 
-    def assume_adopted(self, stack: SynthesizedStack, api: Any, assume_role: Callable[[str], None]) -> None:
+    def assume_adopted(
+        self, stack: SynthesizedStack, api: Any, assume_role: Callable[[str], None]
+    ) -> None:
         """Create what exists before a stack that takes it over; ``api`` is a ``ServiceApi``."""
 
-    def places_of(self, resource_type: str, properties: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    def places_of(
+        self, resource_type: str, properties: Mapping[str, Any]
+    ) -> Iterable[tuple[str, str]]:
         """Where a custom resource places objects, as bucket and prefix; properties may be of any version."""
 
-    def targets_of(self, resource_type: str, properties: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    def targets_of(
+        self, resource_type: str, properties: Mapping[str, Any]
+    ) -> Iterable[tuple[str, int]]:
         """What a custom resource registers for scaling, as resource ID and maximum; properties as above."""
 
 
@@ -87,7 +96,10 @@ def _handlers() -> dict[str, str]:
     """The handler of each function by the digest of its code."""
     found: dict[str, str] = {}
     for each in construct_libraries():
-        found |= {**each.RELEASED_FUNCTIONS, **function_digests(each.CODE_DIRECTORY / each.CODE_FOLDER)}
+        found |= {
+            **each.RELEASED_FUNCTIONS,
+            **function_digests(each.CODE_DIRECTORY / each.CODE_FOLDER),
+        }
     return found
 
 
@@ -103,7 +115,9 @@ def function_digests(root: Path) -> dict[str, str]:
     for folder in root.iterdir():
         if (folder / "handler.py").exists():
             files = [*shared, *folder.glob("*.py")]
-            members = ((path.relative_to(root.parent).as_posix(), path.read_bytes()) for path in files)
+            members = (
+                (path.relative_to(root.parent).as_posix(), path.read_bytes()) for path in files
+            )
             found[_digest(members)] = f"{root.name}.{folder.name}.handler.handler"
     return found
 

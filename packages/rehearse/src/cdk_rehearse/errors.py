@@ -5,7 +5,14 @@ from __future__ import annotations
 from constructs_triton_core.cloud_assembly.intrinsics import TemplateBudgetError
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["FAILURES", "ApiError", "InferredError", "NotSimulatedError", "StackError", "TemplateError"]
+__all__ = [
+    "FAILURES",
+    "ApiError",
+    "InferredError",
+    "NotSimulatedError",
+    "StackError",
+    "TemplateError",
+]
 
 
 class StackError(Exception):

@@ -41,7 +41,9 @@ def mentions(value: Any) -> Iterator[Mention]:
             yield from mentions(each)
     elif isinstance(value, str) and not is_opaque(value):
         for kind, pattern in _PATTERNS.items():
-            yield from ((kind, match[1]) for match in pattern.finditer(value) if not _OF_AWS.match(match[1]))
+            yield from (
+                (kind, match[1]) for match in pattern.finditer(value) if not _OF_AWS.match(match[1])
+            )
 
 
 def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[str, list[str]]:
@@ -75,7 +77,9 @@ def is_deleted_repository(api: ServiceApi, account: str, region: str, name: str)
     return any(each["repositoryName"] == name for each in created)
 
 
-def _is_assumed(api: ServiceApi, exists: bool, mention: Mention, operation: str, **member: str) -> bool:
+def _is_assumed(
+    api: ServiceApi, exists: bool, mention: Mention, operation: str, **member: str
+) -> bool:
     if exists:
         return mention in api.assumed
     created = (each for _, name, each in api.calls if name == operation)
@@ -118,7 +122,9 @@ def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
     """Yield the maximum of each scalable target that a library's function would register."""
     for library in construct_libraries():
         for each in api.opaque.values():
-            yield from (highest for name, highest in library.targets_of(*each) if name == resource_id)
+            yield from (
+                highest for name, highest in library.targets_of(*each) if name == resource_id
+            )
 
 
 def _assume_bucket(api: ServiceApi, name: str) -> None:

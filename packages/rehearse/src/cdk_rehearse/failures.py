@@ -67,7 +67,9 @@ def attempt(
     finally:
         aws.behaviour = usual
     reason, statuses = stack.reason, (stack.status, *_return(aws, stack))
-    steps, readings, drops = (tuple(each[before:]) for each, before in zip(records, lengths, strict=True))
+    steps, readings, drops = (
+        tuple(each[before:]) for each, before in zip(records, lengths, strict=True)
+    )
     seen = tuple(stack.events[events.get(stack.id, 0) :])
     return Attempt(step, when, statuses, reason, steps, readings, drops, seen)
 

@@ -30,7 +30,10 @@ def _session() -> botocore.session.Session:
     first, session = botocore.session.Session(), botocore.session.Session()
     for service in _SERVICES:
         first.create_client(
-            service, region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
+            service,
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
         )
     session.register_component("data_loader", first.get_component("data_loader"))
     return session

@@ -48,7 +48,11 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
         wrapped(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregister),
         wrapped(response, "describe_model", partial(_describe_kept, models, "ModelName")),
         wrapped(response, "create_endpoint_config", _create_endpoint_config),
-        wrapped(response, "describe_endpoint_config", partial(_describe_kept, configs, "EndpointConfigName")),
+        wrapped(
+            response,
+            "describe_endpoint_config",
+            partial(_describe_kept, configs, "EndpointConfigName"),
+        ),
     ]
 
 
@@ -92,7 +96,9 @@ def _keep(resource: Any, wanted: Mapping[str, Any], members: tuple[str, ...]) ->
     resource.kept_members = {name: wanted[name] for name in members if name in wanted}
 
 
-def _describe_kept(store: str, member: str, original: Callable[[Any], Any], response: Any) -> ActionResult:
+def _describe_kept(
+    store: str, member: str, original: Callable[[Any], Any], response: Any
+) -> ActionResult:
     answer = original(response).result
     found = getattr(response.sagemaker_backend, store)[json.loads(response.body)[member]]
     return ActionResult({**dict(answer), **found.kept_members})

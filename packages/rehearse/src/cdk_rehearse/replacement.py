@@ -12,7 +12,9 @@ from unittest import mock
 from constructs_triton_core.errors import MissingDependencyError
 
 
-def replaced(owner: Any, name: str, value: Any, *, is_new: bool = False) -> AbstractContextManager[Any]:
+def replaced(
+    owner: Any, name: str, value: Any, *, is_new: bool = False
+) -> AbstractContextManager[Any]:
     """Return what sets an attribute, and restores the former one at the end."""
     if not is_new and not hasattr(owner, name):
         raise MissingDependencyError(

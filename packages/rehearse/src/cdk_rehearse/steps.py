@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Action = Literal["start", "create", "update", "replace", "rollback", "restore", "delete", "end", "meanwhile"]
+Action = Literal[
+    "start", "create", "update", "replace", "rollback", "restore", "delete", "end", "meanwhile"
+]
 When = Literal["before", "after", "answers FAILED"]
 """Whether a step fails before or after its service carried it out. After that, a custom resource loses the
 response of its function, or its function answers FAILED."""

@@ -59,7 +59,9 @@ def test_rollback_is_no_cleanup() -> None:
 
 def test_reason_of_a_problem_is_printed_once() -> None:
     """A reason that no problem has is printed; one that a problem has is not repeated."""
-    problem = Finding("rehearse-update-fails", Severity.ERROR, "Shop", "the update ends: no room", "wait")
+    problem = Finding(
+        "rehearse-update-fails", Severity.ERROR, "Shop", "the update ends: no room", "wait"
+    )
     for problems, count in (((), 1), ((problem,), 1)):
         lines = _text(Rehearsal({"Shop": "UPDATE_ROLLBACK_COMPLETE"}, "no room", problems=problems))
         assert " ".join(lines).count("no room") == count
@@ -67,7 +69,9 @@ def test_reason_of_a_problem_is_printed_once() -> None:
 
 def test_steps_that_fail_alike_are_one_row() -> None:
     """Steps with the same end are one row, other steps have their own."""
-    rolled_back = [Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)]
+    rolled_back = [
+        Failure(number, MODEL, "fails", "UPDATE_ROLLBACK_COMPLETE") for number in (1, 2, 3)
+    ]
     other = Failure(4, MODEL, "fails", "UPDATE_ROLLBACK_FAILED", "no")
     lines = _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, failures=(*rolled_back, other)))
     assert "  1 to 3  any of these steps     UPDATE_ROLLBACK_COMPLETE  nothing" in lines
@@ -89,7 +93,10 @@ def test_events_before_the_update_come_first() -> None:
     """The line above the steps says what happened, with the paths of constructs."""
     found = Rehearsal({"Shop": "UPDATE_COMPLETE"}, construct_paths={"Key1": "Models/Key"})
     lines = _text(replace(found, meanwhile=("key Key1 is disabled", "31 days pass")))
-    assert lines[1:3] == ["  meanwhile       key Models/Key is disabled", "                  31 days pass"]
+    assert lines[1:3] == [
+        "  meanwhile       key Models/Key is disabled",
+        "                  31 days pass",
+    ]
 
 
 def test_a_leftover_of_several_steps_is_named_once() -> None:
@@ -114,11 +121,15 @@ def test_a_leftover_of_several_steps_is_named_once() -> None:
 def test_each_instance_type_has_its_quota() -> None:
     """The quota of each instance type is named, if the update needs more instances than before."""
     instances = (
-        Instances("a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2, {"ml.c5.xlarge": 2, "ml.c6i.xlarge": 2}),
+        Instances(
+            "a", "ml.c5.xlarge, ml.c6i.xlarge", 2, 4, 2, {"ml.c5.xlarge": 2, "ml.c6i.xlarge": 2}
+        ),
         Instances("b", "ml.c5.xlarge", 1, 1, 1, {"ml.c5.xlarge": 1}),
         Instances("c", "ml.c7i.xlarge", 1, 1, 1, {"ml.c7i.xlarge": 1}),
     )
-    lines = [line.strip() for line in _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, instances=instances))]
+    lines = [
+        line.strip() for line in _text(Rehearsal({"Shop": "UPDATE_COMPLETE"}, instances=instances))
+    ]
     assert 'the quota "ml.c5.xlarge for endpoint usage" must be at least 3' in lines
     assert 'the quota "ml.c6i.xlarge for endpoint usage" must be at least 2' in lines
     assert not any("ml.c7i.xlarge for endpoint usage" in line for line in lines)

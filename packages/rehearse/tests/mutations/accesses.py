@@ -58,34 +58,63 @@ def accesses() -> Iterator[Access]:
 def _starting() -> Iterator[Access]:
     model = f"arn:aws:s3:::{PLATFORM}/models/one.tar.gz"
     read = Access(
-        bases.local, "model data", "Role", "s3:GetObject", model, "Policy", "PlatformPolicy", READERS
+        bases.local,
+        "model data",
+        "Role",
+        "s3:GetObject",
+        model,
+        "Policy",
+        "PlatformPolicy",
+        READERS,
     )
     yield read
     yield replace(read, base=bases.many, what="archive of a multi-model endpoint")
     listed = f"arn:aws:s3:::{PLATFORM}"
-    yield replace(read, base=bases.many, what="list of archives", action="s3:ListBucket", resource=listed)
+    yield replace(
+        read, base=bases.many, what="list of archives", action="s3:ListBucket", resource=listed
+    )
     for operation in ("BatchGetImage", "GetDownloadUrlForLayer", "BatchCheckLayerAvailability"):
         yield Access(bases.local, "image", "Role", f"ecr:{operation}", "*", "Role", codes=READERS)
-    yield Access(bases.local, "image", "Role", "ecr:GetAuthorizationToken", "*", "Role", codes=READERS)
-    for operation in ("CreateNetworkInterface", "CreateNetworkInterfacePermission", "DescribeSubnets"):
+    yield Access(
+        bases.local, "image", "Role", "ecr:GetAuthorizationToken", "*", "Role", codes=READERS
+    )
+    for operation in (
+        "CreateNetworkInterface",
+        "CreateNetworkInterfacePermission",
+        "DescribeSubnets",
+    ):
         yield Access(
-            bases.network, "network interfaces", "Role", f"ec2:{operation}", "*", "Managed", codes=READERS
+            bases.network,
+            "network interfaces",
+            "Role",
+            f"ec2:{operation}",
+            "*",
+            "Managed",
+            codes=READERS,
         )
-    yield Access(bases.local, "rollback alarms", "Role", "cloudwatch:DescribeAlarms", "*", "Managed")
+    yield Access(
+        bases.local, "rollback alarms", "Role", "cloudwatch:DescribeAlarms", "*", "Managed"
+    )
 
 
 def _realtime() -> Iterator[Access]:
     captured, dumps = (bases.inside("Captured", each) for each in ("capture/", "dumps/"))
-    write = Access(bases.local, "captured data", "Role", "s3:PutObject", captured, "Policy", "CapturedPolicy")
+    write = Access(
+        bases.local, "captured data", "Role", "s3:PutObject", captured, "Policy", "CapturedPolicy"
+    )
     yield write
     yield replace(write, what="core dumps", resource=dumps)
     read = replace(write, role="Reader", granted_in="ReaderPolicy", action="s3:GetObject")
     yield read
-    key = replace(write, what="key of captured data", resource=bases.arn("DataKey"), policy="DataKey")
+    key = replace(
+        write, what="key of captured data", resource=bases.arn("DataKey"), policy="DataKey"
+    )
     yield replace(key, action="kms:GenerateDataKey")
     yield replace(key, action="kms:Decrypt")
     yield replace(key, role="Reader", granted_in="ReaderPolicy", action="kms:Decrypt")
-    volume = replace(key, what="key of volumes", resource=bases.arn("VolumeKey"), policy="VolumeKey")
+    volume = replace(
+        key, what="key of volumes", resource=bases.arn("VolumeKey"), policy="VolumeKey"
+    )
     yield replace(volume, action="kms:CreateGrant")
 
 
@@ -101,19 +130,27 @@ def _queue() -> Iterator[Access]:
     )
     yield read
     out, failures = (bases.inside("Responses", each) for each in ("out/", "failures/"))
-    write = replace(read, what="responses", action="s3:PutObject", resource=out, policy="ResponsesPolicy")
+    write = replace(
+        read, what="responses", action="s3:PutObject", resource=out, policy="ResponsesPolicy"
+    )
     yield write
     yield replace(write, what="failures", resource=failures)
     called = replace(read, role="Caller", granted_in="CallerPolicy", action="s3:PutObject")
     yield called
-    yield replace(called, what="responses", action="s3:GetObject", resource=out, policy="ResponsesPolicy")
+    yield replace(
+        called, what="responses", action="s3:GetObject", resource=out, policy="ResponsesPolicy"
+    )
     key = replace(read, what="key of the queue", resource=bases.arn("QueueKey"), policy="QueueKey")
     for role, granted_in in (("Role", "Policy"), ("Caller", "CallerPolicy")):
         for action in ("kms:Decrypt", "kms:GenerateDataKey"):
             yield replace(key, role=role, granted_in=granted_in, action=action)
     for topic in ("Succeeded", "Failed"):
-        publish = replace(read, what=f"topic {topic}", action="sns:Publish", resource=bases.ref(topic))
+        publish = replace(
+            read, what=f"topic {topic}", action="sns:Publish", resource=bases.ref(topic)
+        )
         yield replace(publish, policy="TopicPolicy")
-    topics = replace(key, what="key of the topics", resource=bases.arn("TopicKey"), policy="TopicKey")
+    topics = replace(
+        key, what="key of the topics", resource=bases.arn("TopicKey"), policy="TopicKey"
+    )
     for action in ("kms:Decrypt", "kms:GenerateDataKey"):
         yield replace(topics, action=action)

@@ -21,7 +21,9 @@ _KEY = resource("AWS::KMS::Key", KeyPolicy=document(allow("kms:*", "*", Principa
 _OUTSIDE = "arn:aws:sqs:us-east-1:123456789012:acme"
 
 ADDED: dict[str, dict[str, Any]] = {
-    "dashboard": {"AddedBoard": resource("AWS::CloudWatch::Dashboard", DashboardBody='{"widgets": []}')},
+    "dashboard": {
+        "AddedBoard": resource("AWS::CloudWatch::Dashboard", DashboardBody='{"widgets": []}')
+    },
     "alarm": {"AddedAlarm": resource("AWS::CloudWatch::Alarm", **_ALARM)},
     "topic": {"AddedTopic": resource("AWS::SNS::Topic")},
     "queue": {"AddedQueue": resource("AWS::SQS::Queue", VisibilityTimeout=60)},
@@ -33,7 +35,9 @@ ADDED: dict[str, dict[str, Any]] = {
             BillingMode="PAY_PER_REQUEST",
         )
     },
-    "stored parameter": {"AddedParameter": resource("AWS::SSM::Parameter", Type="String", Value="one")},
+    "stored parameter": {
+        "AddedParameter": resource("AWS::SSM::Parameter", Type="String", Value="one")
+    },
     "bucket": {"AddedBucket": resource("AWS::S3::Bucket")},
     "key and alias": {
         "AddedKey": _KEY,
@@ -49,7 +53,9 @@ ADDED: dict[str, dict[str, Any]] = {
             "AWS::Logs::MetricFilter",
             LogGroupName=ref("AddedLogs"),
             FilterPattern="ERROR",
-            MetricTransformations=[{"MetricName": "Errors", "MetricNamespace": "Acme", "MetricValue": "1"}],
+            MetricTransformations=[
+                {"MetricName": "Errors", "MetricNamespace": "Acme", "MetricValue": "1"}
+            ],
         ),
     },
     "rule of an event bus": {
@@ -78,7 +84,9 @@ ADDED: dict[str, dict[str, Any]] = {
     "state machine": {
         "AddedMachineRole": resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("states")),
         "AddedMachine": resource(
-            "AWS::StepFunctions::StateMachine", RoleArn=arn("AddedMachineRole"), DefinitionString=_PASS
+            "AWS::StepFunctions::StateMachine",
+            RoleArn=arn("AddedMachineRole"),
+            DefinitionString=_PASS,
         ),
     },
     "cluster of containers": {"AddedCluster": resource("AWS::ECS::Cluster")},

@@ -82,7 +82,13 @@ def needed(resources: Resources, *roots: str) -> Resources:
 
 def realtime() -> Resources:
     """A scaled endpoint in a VPC, with captured data, core dumps, a volume key and rollback alarms."""
-    return {**_network(), **_realtime_access(), **_realtime_data(), **_realtime_endpoint(), **_around()}
+    return {
+        **_network(),
+        **_realtime_access(),
+        **_realtime_data(),
+        **_realtime_endpoint(),
+        **_around(),
+    }
 
 
 def network() -> Resources:
@@ -119,7 +125,9 @@ def _network() -> Resources:
     }
     associations = {
         f"Association{name}": resource(
-            "AWS::EC2::SubnetRouteTableAssociation", SubnetId=ref(f"Subnet{name}"), RouteTableId=table
+            "AWS::EC2::SubnetRouteTableAssociation",
+            SubnetId=ref(f"Subnet{name}"),
+            RouteTableId=table,
         )
         for name in ("A", "B")
     }
@@ -137,7 +145,9 @@ def _network() -> Resources:
             VpcEndpointType="Gateway",
         ),
         "Gateway": resource("AWS::EC2::InternetGateway"),
-        "Attachment": resource("AWS::EC2::VPCGatewayAttachment", VpcId=vpc, InternetGatewayId=ref("Gateway")),
+        "Attachment": resource(
+            "AWS::EC2::VPCGatewayAttachment", VpcId=vpc, InternetGatewayId=ref("Gateway")
+        ),
         "Route": resource(
             "AWS::EC2::Route",
             ("Attachment",),
@@ -195,7 +205,9 @@ def _realtime_access() -> Resources:
         "Managed": resource(
             "AWS::IAM::ManagedPolicy",
             Roles=[ref("Role")],
-            PolicyDocument=document(allow(_INTERFACES, "*"), allow("cloudwatch:DescribeAlarms", "*")),
+            PolicyDocument=document(
+                allow(_INTERFACES, "*"), allow("cloudwatch:DescribeAlarms", "*")
+            ),
         ),
         "Reader": resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda")),
         "ReaderPolicy": resource(
@@ -203,7 +215,8 @@ def _realtime_access() -> Resources:
             PolicyName="read",
             Roles=[ref("Reader")],
             PolicyDocument=document(
-                allow("s3:GetObject", inside("Captured", "capture/")), allow("kms:Decrypt", arn("DataKey"))
+                allow("s3:GetObject", inside("Captured", "capture/")),
+                allow("kms:Decrypt", arn("DataKey")),
             ),
         ),
     }
@@ -215,11 +228,17 @@ def _realtime_data() -> Resources:
         "DataKey": key(),
         "VolumeKey": key(),
         "LogKey": key(
-            allow([*_ENCRYPT, "kms:Encrypt", "kms:ReEncrypt*", "kms:Describe*"], "*", Principal=service)
+            allow(
+                [*_ENCRYPT, "kms:Encrypt", "kms:ReEncrypt*", "kms:Describe*"],
+                "*",
+                Principal=service,
+            )
         ),
         "Captured": bucket("DataKey"),
         "CapturedPolicy": bucket_policy(ref("Captured"), inside("Captured"), arn("Captured")),
-        "PlatformPolicy": bucket_policy(PLATFORM, f"arn:aws:s3:::{PLATFORM}/*", f"arn:aws:s3:::{PLATFORM}"),
+        "PlatformPolicy": bucket_policy(
+            PLATFORM, f"arn:aws:s3:::{PLATFORM}/*", f"arn:aws:s3:::{PLATFORM}"
+        ),
         "Logs": resource(
             "AWS::Logs::LogGroup", ("LogKey",), LogGroupName="/acme/audit", KmsKeyId=arn("LogKey")
         ),
@@ -284,7 +303,10 @@ def _alarm(metric: str, **more: Any) -> dict[str, Any]:
         "AWS::CloudWatch::Alarm",
         Namespace="AWS/SageMaker",
         MetricName=metric,
-        Dimensions=[{"Name": "EndpointName", "Value": "digits"}, {"Name": "VariantName", "Value": "main"}],
+        Dimensions=[
+            {"Name": "EndpointName", "Value": "digits"},
+            {"Name": "VariantName", "Value": "main"},
+        ],
         Statistic="Sum",
         Period=60,
         EvaluationPeriods=2,
@@ -361,7 +383,10 @@ def _queue_access() -> Resources:
         ),
         "Caller": resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda")),
         "CallerPolicy": resource(
-            "AWS::IAM::Policy", PolicyName="call", Roles=[ref("Caller")], PolicyDocument=document(*caller)
+            "AWS::IAM::Policy",
+            PolicyName="call",
+            Roles=[ref("Caller")],
+            PolicyDocument=document(*caller),
         ),
     }
 
@@ -378,7 +403,9 @@ def _queue_data() -> Resources:
         "ResponsesPolicy": bucket_policy(ref("Responses"), inside("Responses"), arn("Responses")),
         "Succeeded": resource("AWS::SNS::Topic", KmsMasterKeyId=arn("TopicKey")),
         "Failed": resource("AWS::SNS::Topic", KmsMasterKeyId=arn("TopicKey")),
-        "TopicPolicy": resource("AWS::SNS::TopicPolicy", Topics=topics, PolicyDocument=document(subscribe)),
+        "TopicPolicy": resource(
+            "AWS::SNS::TopicPolicy", Topics=topics, PolicyDocument=document(subscribe)
+        ),
     }
 
 
@@ -427,7 +454,9 @@ def many() -> Resources:
     names = ("Role", "Policy", "Model", "Config", "Endpoint")
     kept = {name: resources[name] for name in names}
     kept["Policy"]["Properties"]["PolicyDocument"]["Statement"] = [*statements[:2], statements[-1]]
-    kept["PlatformPolicy"] = bucket_policy(PLATFORM, f"arn:aws:s3:::{PLATFORM}/*", f"arn:aws:s3:::{PLATFORM}")
+    kept["PlatformPolicy"] = bucket_policy(
+        PLATFORM, f"arn:aws:s3:::{PLATFORM}/*", f"arn:aws:s3:::{PLATFORM}"
+    )
     return kept
 
 

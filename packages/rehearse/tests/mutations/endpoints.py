@@ -29,7 +29,9 @@ def endpoint_edits() -> Iterator[Mutant]:
             if base is bases.many and edit is _absent_prefix_permission:
                 also = ("rehearse-callers-fail",)  # the models are not in the other folder
             place = f"{base.__name__}: {name}"
-            yield from _mutant("endpoint", place, base, edit, Rule("wrong", source, (*codes, *also)))
+            yield from _mutant(
+                "endpoint", place, base, edit, Rule("wrong", source, (*codes, *also))
+            )
         for name, (edit, source) in _HARMLESS.items():
             place = f"{base.__name__}: {name}"
             yield from _mutant("endpoint, no harm", place, base, edit, Rule("harmless", source))
@@ -43,7 +45,9 @@ def endpoint_edits() -> Iterator[Mutant]:
     yield from _between_stacks()
 
 
-def _mutant(kind: str, name: str, base: Callable[[], Resources], edit: Edit, rule: Rule) -> Iterator[Mutant]:
+def _mutant(
+    kind: str, name: str, base: Callable[[], Resources], edit: Edit, rule: Rule
+) -> Iterator[Mutant]:
     """The edit as a mutant, if the base has what is edited."""
     old, new = base(), base()
     edit(new)
@@ -96,7 +100,9 @@ def _absent_archive(resources: Resources) -> None:
 
 def _absent_prefix_permission(resources: Resources) -> None:
     """Another folder, which the role may not read."""
-    _properties(resources, "Model")["PrimaryContainer"]["ModelDataUrl"] = f"s3://{PLATFORM}/others/one.tar.gz"
+    _properties(resources, "Model")["PrimaryContainer"]["ModelDataUrl"] = (
+        f"s3://{PLATFORM}/others/one.tar.gz"
+    )
 
 
 def _unknown_type(resources: Resources) -> None:
@@ -171,9 +177,21 @@ _WRONG: dict[str, tuple[Edit, tuple[str, ...], str]] = {
         READERS,
         "CreateModel reads the archive",
     ),
-    "instance type that does not exist": (_unknown_type, (UPDATE_FAILS,), "the service model's values"),
-    "variant declared twice": (_same_variant_twice, (UPDATE_FAILS,), "names of variants are unique"),
-    "own log group of the endpoint": (_own_log_group, (COLLISION,), "SageMaker has created the log group"),
+    "instance type that does not exist": (
+        _unknown_type,
+        (UPDATE_FAILS,),
+        "the service model's values",
+    ),
+    "variant declared twice": (
+        _same_variant_twice,
+        (UPDATE_FAILS,),
+        "names of variants are unique",
+    ),
+    "own log group of the endpoint": (
+        _own_log_group,
+        (COLLISION,),
+        "SageMaker has created the log group",
+    ),
     "rollback alarm that does not exist": (
         _absent_alarm,
         (UPDATE_FAILS,),
@@ -220,7 +238,11 @@ def _target_twice(resources: Resources) -> None:
 
 _SCALED: dict[str, tuple[Edit, tuple[str, ...], str]] = {
     "another instance type": (_larger, (UPDATE_FAILS,), "the variant must be deregistered before"),
-    "variant renamed": (_rename_variant, (UPDATE_FAILS,), "the variant must be deregistered before"),
+    "variant renamed": (
+        _rename_variant,
+        (UPDATE_FAILS,),
+        "the variant must be deregistered before",
+    ),
     "maximum below the fleet": (
         _lower_maximum,
         ("rehearse-fleet-shrinks",),
@@ -280,8 +302,16 @@ _SHARED: dict[str, tuple[Edit, tuple[str, ...], str]] = {
         (UPDATE_FAILS,),
         "UpdateInferenceComponent",
     ),
-    "component of no variant": (_component_of_no_variant, (UPDATE_FAILS,), "CreateInferenceComponent"),
-    "instance type of the hosts": (_type_of_host, (UPDATE_FAILS,), "UpdateEndpoint with components"),
+    "component of no variant": (
+        _component_of_no_variant,
+        (UPDATE_FAILS,),
+        "CreateInferenceComponent",
+    ),
+    "instance type of the hosts": (
+        _type_of_host,
+        (UPDATE_FAILS,),
+        "UpdateEndpoint with components",
+    ),
     "variant of the hosts renamed": (
         _variant_of_hosts_renamed,
         (UPDATE_FAILS,),
@@ -352,7 +382,15 @@ def _between_stacks() -> Iterator[Mutant]:
     source = "the endpoint does not exist between its deletion and its creation"
     kind = "endpoint"
     yield Mutant(
-        kind, "to a stack deployed before", old, {"T": moved, "S": rest}, "wrong", source, (COLLISION, *STOPS)
+        kind,
+        "to a stack deployed before",
+        old,
+        {"T": moved, "S": rest},
+        "wrong",
+        source,
+        (COLLISION, *STOPS),
     )
-    yield Mutant(kind, "to a stack deployed after", old, {"S": rest, "T": moved}, "wrong", source, STOPS)
+    yield Mutant(
+        kind, "to a stack deployed after", old, {"S": rest, "T": moved}, "wrong", source, STOPS
+    )
     yield Mutant(kind, "stack deleted", {**old, "T": rest}, {"T": rest}, "wrong", source, STOPS)

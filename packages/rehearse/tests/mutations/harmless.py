@@ -87,7 +87,10 @@ def _reverse_statements(body: Body) -> bool:
 def _list_actions(body: Body) -> bool:
     """``Action`` as a list of one."""
     statements = [
-        one for each in _policies(body) for one in each["Statement"] if isinstance(one.get("Action"), str)
+        one
+        for each in _policies(body)
+        for one in each["Statement"]
+        if isinstance(one.get("Action"), str)
     ]
     for each in statements:
         each["Action"] = [each["Action"]]
@@ -124,7 +127,12 @@ def _allow_more(body: Body) -> bool:
 
 
 def _set(
-    types: tuple[str, ...], name: str, change: Callable[[Any], Any], body: Body, *, adds: bool = False
+    types: tuple[str, ...],
+    name: str,
+    change: Callable[[Any], Any],
+    body: Body,
+    *,
+    adds: bool = False,
 ) -> bool:
     """Change one property of each resource of some types."""
     found = [each for each in _of_type(body, *types) if adds or name in each]
@@ -163,7 +171,10 @@ def _variable(body: Body) -> bool:
     containers = [
         container
         for model in _of_type(body, "AWS::SageMaker::Model")
-        for container in [*model.get("Containers", ()), *filter(None, [model.get("PrimaryContainer")])]
+        for container in [
+            *model.get("Containers", ()),
+            *filter(None, [model.get("PrimaryContainer")]),
+        ]
     ]
     for each in containers:
         each["Environment"] = {**each.get("Environment", {}), "OWNER": "vision"}
@@ -173,7 +184,9 @@ def _variable(body: Body) -> bool:
 def _image(body: Body) -> bool:
     """Another version of the Triton image."""
     text = json.dumps(body)
-    changed = _IMAGE.sub(lambda found: f"{found[1]}{'25.04' if found[2] != '25.04' else '25.09'}", text)
+    changed = _IMAGE.sub(
+        lambda found: f"{found[1]}{'25.04' if found[2] != '25.04' else '25.09'}", text
+    )
     body.update(json.loads(changed))
     return changed != text
 
@@ -189,14 +202,18 @@ def _reword(body: Body) -> bool:
 def _rename_outputs(body: Body) -> bool:
     """Outputs without an export get another logical ID."""
     outputs = body.get("Outputs", {})
-    body["Outputs"] = {name if "Export" in each else f"{name}Two": each for name, each in outputs.items()}
+    body["Outputs"] = {
+        name if "Export" in each else f"{name}Two": each for name, each in outputs.items()
+    }
     return any("Export" not in each for each in outputs.values())
 
 
 def _cooldown(body: Body) -> bool:
     name = "TargetTrackingScalingPolicyConfiguration"
     found = [
-        each[name] for each in _of_type(body, "AWS::ApplicationAutoScaling::ScalingPolicy") if name in each
+        each[name]
+        for each in _of_type(body, "AWS::ApplicationAutoScaling::ScalingPolicy")
+        if name in each
     ]
     for each in found:
         each["ScaleInCooldown"] = int(each.get("ScaleInCooldown", 300)) + 60
@@ -210,8 +227,14 @@ def _raise_maximum(body: Body) -> bool:
 
 def _lifecycle(body: Body) -> bool:
     """Uploads that were not completed are removed, in buckets without other rules."""
-    rule = {"Id": "added", "Status": "Enabled", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7}}
-    found = [each for each in _of_type(body, "AWS::S3::Bucket") if "LifecycleConfiguration" not in each]
+    rule = {
+        "Id": "added",
+        "Status": "Enabled",
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
+    }
+    found = [
+        each for each in _of_type(body, "AWS::S3::Bucket") if "LifecycleConfiguration" not in each
+    ]
     for each in found:
         each["LifecycleConfiguration"] = {"Rules": [rule]}
     return bool(found)
@@ -235,7 +258,9 @@ _CHANGED: Mapping[str, Edit] = {
     "text of dashboards": partial(
         _set, ("AWS::CloudWatch::Dashboard",), "DashboardBody", lambda _: '{"widgets": []}'
     ),
-    "display name of topics": partial(_set, ("AWS::SNS::Topic",), "DisplayName", lambda _: "it", adds=True),
+    "display name of topics": partial(
+        _set, ("AWS::SNS::Topic",), "DisplayName", lambda _: "it", adds=True
+    ),
     "retention of logs": partial(_set, ("AWS::Logs::LogGroup",), "RetentionInDays", lambda _: 90),
     "memory of functions": partial(
         _set, ("AWS::Lambda::Function",), "MemorySize", lambda given: int(given) + 64

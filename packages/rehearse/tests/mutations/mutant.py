@@ -86,7 +86,9 @@ class Result:
 
 def assess(mutant: Mutant, assets: Path) -> Result:
     """Rehearse a mutant without failures; ``assets`` is an empty folder, or one of :func:`write_assets`."""
-    versions = [NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)]
+    versions = [
+        NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)
+    ]
     try:
         found = simulate(Request(versions[0], versions[1], {}, "none", mutant.orders))
     except TemplateError as error:

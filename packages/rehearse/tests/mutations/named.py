@@ -8,7 +8,10 @@ from shared_endpoint import IMAGE, ROLE, component, shared, trust
 
 from .samples import minimal, name_of
 
-_TARGET = {"Arn": "arn:aws:sqs:us-east-1:123456789012:acme", "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}}
+_TARGET = {
+    "Arn": "arn:aws:sqs:us-east-1:123456789012:acme",
+    "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
+}
 _CONFIG = {"Fn::GetAtt": ["Config", "EndpointConfigName"]}
 _VARIANT = shared()["Config"]["Properties"]["ProductionVariants"][0]
 _READS = {
@@ -35,7 +38,10 @@ BESIDE: dict[str, Any] = {
     },
     "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "beside"}},
     **{name: each for name, each in shared().items() if name != "One"},
-    "FunctionRole": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust("lambda")}},
+    "FunctionRole": {
+        "Type": "AWS::IAM::Role",
+        "Properties": {"AssumeRolePolicyDocument": trust("lambda")},
+    },
 }
 """What samples refer to, by logical ID."""
 
@@ -81,7 +87,11 @@ SIMULATED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("Role", "Policy"),
     ),
     "AWS::Scheduler::Schedule": (
-        {"FlexibleTimeWindow": {"Mode": "OFF"}, "ScheduleExpression": "rate(1 day)", "Target": _TARGET},
+        {
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "ScheduleExpression": "rate(1 day)",
+            "Target": _TARGET,
+        },
         ("Role",),
     ),
     "AWS::StepFunctions::StateMachine": (

@@ -15,9 +15,12 @@ from .samples import identifier
 
 _EXISTS = "the new resource is created before the cleanup deletes the old one, so the name is taken"
 _FREE = Rule(
-    "harmless", "the stack that has the name is deployed first and deletes it, so that the name is free"
+    "harmless",
+    "the stack that has the name is deployed first and deletes it, so that the name is free",
 )
-_DATA_LOST = Rule("wrong", "AWS lists the type as one that contains data", ("rehearse-data-replaced",))
+_DATA_LOST = Rule(
+    "wrong", "AWS lists the type as one that contains data", ("rehearse-data-replaced",)
+)
 OPAQUE = (
     "AWS::ApiGateway::DomainName",
     "AWS::Athena::WorkGroup",
@@ -82,13 +85,23 @@ def moved_names() -> Iterator[Mutant]:
         old = {"S": template({**beside, "Old": resource})}
         kind, source = "name: another logical ID", f"{_EXISTS} ({kind_of}.{name_property})"
         yield Mutant(
-            kind, kind_of, old, {"S": template({**beside, "New": resource})}, "wrong", source, (COLLISION,)
+            kind,
+            kind_of,
+            old,
+            {"S": template({**beside, "New": resource})},
+            "wrong",
+            source,
+            (COLLISION,),
         )
         yield from _to_another_stack(kind_of, resource, beside)
     for kind_of, name_property in NOT_UNIQUE.items():
         resource, _ = named(kind_of, name_property)
         old, new = ({"S": template({name: resource})} for name in ("Old", "New"))
-        rule = _DATA_LOST if kind_of in stateful_types() else Rule("harmless", "the name is not unique")
+        rule = (
+            _DATA_LOST
+            if kind_of in stateful_types()
+            else Rule("harmless", "the name is not unique")
+        )
         yield Mutant(_kind(rule, "name: may be used twice"), kind_of, old, new, *rule)
 
 
@@ -100,15 +113,28 @@ def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]
     if type.startswith("AWS::SageMaker::") and type in SIMULATED:
         return  # the endpoint stops serving meanwhile; see the edits of endpoints
     others = copy.deepcopy(beside)
-    with_it, without = template({**beside, "Old": resource}), template(beside or {"Topic": BESIDE["Topic"]})
+    with_it, without = (
+        template({**beside, "Old": resource}),
+        template(beside or {"Topic": BESIDE["Topic"]}),
+    )
     moved = template({**others, "New": resource})
     kind = "name: another stack"
     before = {"T": moved, "S": without}
-    yield Mutant(kind, f"{type}, deployed before", {"S": with_it}, before, "wrong", _EXISTS, (COLLISION,))
+    yield Mutant(
+        kind, f"{type}, deployed before", {"S": with_it}, before, "wrong", _EXISTS, (COLLISION,)
+    )
     after = {"S": without, "T": moved}
     kept = {"S": template({**beside, "Old": {**resource, "DeletionPolicy": "Retain"}})}
     yield Mutant(
-        kind, f"{type}, retained", kept, after, "wrong", "a retained resource has the name", (COLLISION,)
+        kind,
+        f"{type}, retained",
+        kept,
+        after,
+        "wrong",
+        "a retained resource has the name",
+        (COLLISION,),
     )
     rule = _DATA_LOST if type in stateful_types() else _FREE
-    yield Mutant(_kind(rule, "name: free again"), f"{type}, deployed after", {"S": with_it}, after, *rule)
+    yield Mutant(
+        _kind(rule, "name: free again"), f"{type}, deployed after", {"S": with_it}, after, *rule
+    )

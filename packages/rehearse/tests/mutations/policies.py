@@ -47,7 +47,9 @@ def _mutant(kind: str, access: Access, edit: Edit, verdict: Verdict, source: str
     new = copy.deepcopy(old)
     edit(new, access)
     codes = access.codes if verdict == "wrong" else ()
-    return Mutant(kind, access.name, {"S": template(old)}, {"S": template(new)}, verdict, source, codes)
+    return Mutant(
+        kind, access.name, {"S": template(old)}, {"S": template(new)}, verdict, source, codes
+    )
 
 
 def _decided(access: Access) -> list[_Kind]:
@@ -81,7 +83,10 @@ def _attach_inline(resources: Resources, access: Access) -> None:
 
 def _inline(resources: Resources, role: str, statement: Any) -> None:
     resources["Added"] = resource(
-        "AWS::IAM::Policy", PolicyName="added", Roles=[ref(role)], PolicyDocument=document(statement)
+        "AWS::IAM::Policy",
+        PolicyName="added",
+        Roles=[ref(role)],
+        PolicyDocument=document(statement),
     )
 
 
@@ -119,9 +124,13 @@ def _disallow(resources: Resources, access: Access) -> None:
     properties = resources[access.granted_in]["Properties"]
     for found in properties.get("Policies", [properties]):
         statements = found["PolicyDocument"]["Statement"]
-        for each in [one for one in statements if one["Resource"] == access.resource or _covers(one, access)]:
+        for each in [
+            one for one in statements if one["Resource"] == access.resource or _covers(one, access)
+        ]:
             actions = each["Action"] if isinstance(each["Action"], list) else [each["Action"]]
-            each["Action"] = [one for one in actions if one != access.action] or ["s3:GetBucketLocation"]
+            each["Action"] = [one for one in actions if one != access.action] or [
+                "s3:GetBucketLocation"
+            ]
 
 
 def _covers(statement: Any, access: Access) -> bool:
@@ -132,9 +141,9 @@ def _covers(statement: Any, access: Access) -> bool:
 
 def _policy_of_resource(resources: Resources, access: Access) -> list[Any]:
     properties = resources[access.policy]["Properties"]
-    statements: list[Any] = properties["KeyPolicy" if "KeyPolicy" in properties else "PolicyDocument"][
-        "Statement"
-    ]
+    statements: list[Any] = properties[
+        "KeyPolicy" if "KeyPolicy" in properties else "PolicyDocument"
+    ]["Statement"]
     return statements
 
 
@@ -149,17 +158,28 @@ def _deny_everybody(resources: Resources, access: Access) -> None:
 
 
 def _deny_role(resources: Resources, access: Access) -> None:
-    added = {**denied(access, Principal={"AWS": arn(access.role)}), "Resource": _in_resource(access)}
+    added = {
+        **denied(access, Principal={"AWS": arn(access.role)}),
+        "Resource": _in_resource(access),
+    }
     _policy_of_resource(resources, access).append(added)
 
 
 def _narrow_key(resources: Resources, access: Access) -> None:
     account = _policy_of_resource(resources, access)[0]
-    account["Action"] = ["kms:Describe*", "kms:Get*", "kms:List*", "kms:Put*", "kms:ScheduleKeyDeletion"]
+    account["Action"] = [
+        "kms:Describe*",
+        "kms:Get*",
+        "kms:List*",
+        "kms:Put*",
+        "kms:ScheduleKeyDeletion",
+    ]
 
 
 def _deny_without_tls(resources: Resources, access: Access) -> None:
-    _inline(resources, access.role, denied(access, Condition={"Bool": {"aws:SecureTransport": "false"}}))
+    _inline(
+        resources, access.role, denied(access, Condition={"Bool": {"aws:SecureTransport": "false"}})
+    )
 
 
 def _deny_other_role(resources: Resources, access: Access) -> None:
@@ -202,7 +222,10 @@ def trust_edits() -> Iterator[Mutant]:
             "wrong",
             [{**assume, "Effect": "Allow"}, {**assume, "Effect": "Deny", "Principal": "*"}],
         ),
-        "Deny for the service": ("wrong", [{**assume, "Effect": "Allow"}, {**assume, "Effect": "Deny"}]),
+        "Deny for the service": (
+            "wrong",
+            [{**assume, "Effect": "Allow"}, {**assume, "Effect": "Deny"}],
+        ),
         "another account": ("wrong", [{**assume, "Effect": "Allow", "Condition": other}]),
         "this account": ("harmless", [{**assume, "Effect": "Allow", "Condition": own}]),
         "a second service": (
@@ -236,7 +259,12 @@ def log_key_edits() -> Iterator[Mutant]:
             del statements[change]
         else:
             statements.append(
-                {"Effect": "Deny", "Action": "kms:GenerateDataKey*", "Resource": "*", "Principal": "*"}
+                {
+                    "Effect": "Deny",
+                    "Action": "kms:GenerateDataKey*",
+                    "Resource": "*",
+                    "Principal": "*",
+                }
             )
         source = "CloudWatch Logs developer guide: the key's policy must allow the service"
         versions = {"S": template(bases.local())}, {"S": template(new)}
@@ -253,7 +281,9 @@ def repository_edits() -> Iterator[Mutant]:
     deny = {"Effect": "Deny", "Action": "ecr:BatchGetImage", "Principal": "*"}
     new["Images"]["Properties"]["RepositoryPolicyText"] = document(deny)
     versions = {"S": template(old)}, {"S": template(new)}
-    yield Mutant("policy: image repository", "Deny for everybody", *versions, "wrong", _DENIES, READERS)
+    yield Mutant(
+        "policy: image repository", "Deny for everybody", *versions, "wrong", _DENIES, READERS
+    )
     removed = copy.deepcopy(old)
     del removed["Images"]
     removed["Model"]["Properties"]["PrimaryContainer"]["Image"] = {

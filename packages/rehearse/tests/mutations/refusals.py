@@ -38,7 +38,11 @@ def replacements() -> Iterator[Mutant]:
         it, beside = named(kind_of, name_property)
         for name, (before, after) in _create_only(kind_of, name_property, it["Properties"]):
             old, new = (
-                {"S": template({**beside, "It": {**it, "Properties": {**it["Properties"], name: value}}})}
+                {
+                    "S": template(
+                        {**beside, "It": {**it, "Properties": {**it["Properties"], name: value}}}
+                    )
+                }
                 for value in (before, after)
             )
             source = f"{name} is create-only, and the name is taken while the old resource exists"
@@ -67,21 +71,37 @@ def exports() -> Iterator[Mutant]:
     """Exports that another stack imports."""
     exported = _exporting("acme-topic", ref("Topic"))
     user = template(
-        {"User": resource("AWS::SSM::Parameter", Type="String", Value={"Fn::ImportValue": "acme-topic"})}
+        {
+            "User": resource(
+                "AWS::SSM::Parameter", Type="String", Value={"Fn::ImportValue": "acme-topic"}
+            )
+        }
     )
     unused = template({"User": resource("AWS::SSM::Parameter", Type="String", Value="one")})
     old = {"S": exported, "T": user}
     twice = {"S": exported, "T": user, "U": _exporting("acme-topic", "x")}
     yield from _exports(
         {
-            "removed while it is imported": ("wrong", old, {"S": template({"Topic": _TOPIC}), "T": user}),
-            "removed together with its use": ("wrong", old, {"S": template({"Topic": _TOPIC}), "T": unused}),
+            "removed while it is imported": (
+                "wrong",
+                old,
+                {"S": template({"Topic": _TOPIC}), "T": user},
+            ),
+            "removed together with its use": (
+                "wrong",
+                old,
+                {"S": template({"Topic": _TOPIC}), "T": unused},
+            ),
             "renamed while it is imported": (
                 "wrong",
                 old,
                 {"S": _exporting("acme-other", ref("Topic")), "T": user},
             ),
-            "changed while it is imported": ("wrong", old, {"S": _exporting("acme-topic", "x"), "T": user}),
+            "changed while it is imported": (
+                "wrong",
+                old,
+                {"S": _exporting("acme-topic", "x"), "T": user},
+            ),
             "name that another stack exports": ("wrong", old, twice),
             "import of what is not exported": (
                 "wrong",
@@ -136,7 +156,10 @@ def quotas() -> Iterator[Mutant]:
 
 
 def _quota(name: str, verdict: Any, resources: Any, **sections: Any) -> Mutant:
-    stacks = {"S": template({"Topic": _TOPIC})}, {"S": template({"Topic": _TOPIC, **resources}, **sections)}
+    stacks = (
+        {"S": template({"Topic": _TOPIC})},
+        {"S": template({"Topic": _TOPIC, **resources}, **sections)},
+    )
     kind = "quota of a template" if verdict == "wrong" else "quota reached"
     return Mutant(
         kind, name, *stacks, verdict, "CloudFormation quotas", REFUSED if verdict == "wrong" else ()
@@ -151,11 +174,16 @@ def invalid_properties() -> Iterator[Mutant]:
         schema = resource_schema(kind_of)
         edits: dict[str, dict[str, Any]] = {"unknown property": {**properties, "Undeclared": "x"}}
         for name in schema.body.get("required", ())[:1]:
-            edits[f"without {name}"] = {key: each for key, each in properties.items() if key != name}
+            edits[f"without {name}"] = {
+                key: each for key, each in properties.items() if key != name
+            }
         for name in sorted(schema.read_only)[:1]:
             edits[f"read-only {name}"] = {**properties, name: "x"}
         for edit, edited in edits.items():
-            stacks = {"S": template(old)}, {"S": template({**old, logical_id: resource(kind_of, **edited)})}
+            stacks = (
+                {"S": template(old)},
+                {"S": template({**old, logical_id: resource(kind_of, **edited)})},
+            )
             place, source = f"{kind_of}: {edit}", "the schema of the type"
             yield Mutant("property refused by the schema", place, *stacks, "wrong", source, REFUSED)
 
@@ -167,14 +195,19 @@ def invalid_templates() -> Iterator[Mutant]:
     two = {"A": {**_TOPIC, "DependsOn": "B"}, "B": {**_TOPIC, "DependsOn": "A"}}
     wrong = {"Type": "String", "Default": "x", "AllowedValues": ["y"]}
     edits = {
-        "Ref to nothing": template({"Topic": {**_TOPIC, "Properties": {"DisplayName": ref("Nothing")}}}),
+        "Ref to nothing": template(
+            {"Topic": {**_TOPIC, "Properties": {"DisplayName": ref("Nothing")}}}
+        ),
         "GetAtt of nothing": template(
             {"Topic": {**_TOPIC, "Properties": {"DisplayName": {"Fn::GetAtt": ["No", "Arn"]}}}}
         ),
         "GetAtt of an unknown attribute": template(
             {
                 "Topic": _TOPIC,
-                "Other": {**_TOPIC, "Properties": {"DisplayName": {"Fn::GetAtt": ["Topic", "Label"]}}},
+                "Other": {
+                    **_TOPIC,
+                    "Properties": {"DisplayName": {"Fn::GetAtt": ["Topic", "Label"]}},
+                },
             }
         ),
         "Sub of nothing": template(
@@ -187,15 +220,28 @@ def invalid_templates() -> Iterator[Mutant]:
         "unknown mapping": template(
             {"Topic": {**_TOPIC, "Properties": {"DisplayName": {"Fn::FindInMap": ["M", "a", "b"]}}}}
         ),
-        "parameter outside its allowed values": template({"Topic": _TOPIC}, Parameters={"Size": wrong}),
+        "parameter outside its allowed values": template(
+            {"Topic": _TOPIC}, Parameters={"Size": wrong}
+        ),
         "no resources": template({}),
-        "output of nothing": template({"Topic": _TOPIC}, Outputs={"Out": {"Value": ref("Nothing")}}),
+        "output of nothing": template(
+            {"Topic": _TOPIC}, Outputs={"Out": {"Value": ref("Nothing")}}
+        ),
     }
     for name, new in edits.items():
-        yield Mutant("invalid template", name, {"S": old}, {"S": new}, "wrong", "template anatomy", REFUSED)
+        yield Mutant(
+            "invalid template", name, {"S": old}, {"S": new}, "wrong", "template anatomy", REFUSED
+        )
 
 
 def refusals() -> Iterator[Mutant]:
     """All edits of this module."""
-    for each in (changed_types, replacements, exports, quotas, invalid_properties, invalid_templates):
+    for each in (
+        changed_types,
+        replacements,
+        exports,
+        quotas,
+        invalid_properties,
+        invalid_templates,
+    ):
         yield from each()

@@ -27,7 +27,9 @@ _CLOCK = Rule("not simulated", "alarms: a simulated account has no clock and no 
 _WITHOUT_ROLE = Rule(
     "wrong", "SageMaker API reference: the role reads the model and pulls the image", READERS
 )
-_LOST = Rule("wrong", "no policy allows the action any more", ("rehearse-previous-key-removed", *DATA))
+_LOST = Rule(
+    "wrong", "no policy allows the action any more", ("rehearse-previous-key-removed", *DATA)
+)
 _EC2 = Rule("wrong", "EC2 API reference: one target is required", REFUSED)
 RULES: Mapping[tuple[str, str], Rule] = {
     ("AWS::EC2::VPCEndpoint", "RouteTableIds"): _ROUTES,
@@ -38,12 +40,15 @@ RULES: Mapping[tuple[str, str], Rule] = {
         "SageMaker API reference, VpcConfig: the security groups are those of the subnets' VPC",
         READERS,
     ),
-    ("AWS::IAM::Role", "PermissionsBoundary"): Rule("harmless", "a boundary allows nothing, it limits"),
+    ("AWS::IAM::Role", "PermissionsBoundary"): Rule(
+        "harmless", "a boundary allows nothing, it limits"
+    ),
     ("AWS::IAM::Policy", "Roles"): _LOST,
     ("AWS::IAM::ManagedPolicy", "Roles"): _LOST,
     ("AWS::IAM::Policy", "PolicyDocument.Statement"): _LOST,
     ("AWS::S3::Bucket", "KMSMasterKeyID"): Rule(
-        "harmless", "S3 uses the AWS managed key, which the account's roles may use; old data keeps its key"
+        "harmless",
+        "S3 uses the AWS managed key, which the account's roles may use; old data keeps its key",
     ),
     ("AWS::S3::BucketPolicy", "PolicyDocument.Statement"): Rule("harmless", "a Deny is removed"),
     ("AWS::Logs::LogGroup", "KmsKeyId"): _OFF,
@@ -51,7 +56,9 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("AWS::SageMaker::Model", "VpcConfig.Subnets"): Rule("harmless", "one subnet is left"),
     ("AWS::SageMaker::Model", "VpcConfig"): _OFF,
     ("AWS::SageMaker::EndpointConfig", "ModelName"): Rule(
-        "wrong", "SageMaker API reference: a variant without a model needs ExecutionRoleArn", REFUSED
+        "wrong",
+        "SageMaker API reference: a variant without a model needs ExecutionRoleArn",
+        REFUSED,
     ),
     ("AWS::SageMaker::EndpointConfig", "ExecutionRoleArn"): Rule(
         "wrong", "SageMaker API reference: required for inference components", REFUSED
@@ -67,7 +74,9 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("AWS::SageMaker::EndpointConfig", "ErrorTopic"): _OFF,
     ("AWS::SageMaker::Endpoint", "AutoRollbackConfiguration"): _OFF,
     ("AWS::SageMaker::InferenceComponent", "ModelName"): Rule(
-        "wrong", "SageMaker API reference: a component has a model, a container or a base component", REFUSED
+        "wrong",
+        "SageMaker API reference: a component has a model, a container or a base component",
+        REFUSED,
     ),
     ("AWS::ApplicationAutoScaling::ScalingPolicy", "ScalingTargetId"): Rule(
         "wrong",
@@ -106,12 +115,17 @@ def _mutant(name: str, old: Resources, new: Resources, rule: Rule) -> Mutant:
         rule.verdict, "relation: not simulated"
     )
     stacks = {"S": template(old)}, {"S": template(new)}
-    return Mutant(f"{kind}: reference removed", name, *stacks, rule.verdict, rule.source, rule.codes)
+    return Mutant(
+        f"{kind}: reference removed", name, *stacks, rule.verdict, rule.source, rule.codes
+    )
 
 
 def _rule(base: str, name: str, declared: Any, removed: Path) -> Rule:
     words = [each for each in removed if isinstance(each, str)]
-    if removed[0] in resource_schema(declared["Type"]).body.get("required", ()) and len(removed) == 1:
+    if (
+        removed[0] in resource_schema(declared["Type"]).body.get("required", ())
+        and len(removed) == 1
+    ):
         return _REQUIRED
     if (base, name, words[-1]) in _WAKING:
         return _WAKING[base, name, words[-1]]
@@ -187,9 +201,7 @@ def orders() -> Iterator[Mutant]:
     ):
         new = base()
         new[name]["DependsOn"].remove(other)
-        source = (
-            "CloudFormation user guide, DependsOn: resources without a dependency are created in parallel"
-        )
+        source = "CloudFormation user guide, DependsOn: resources without a dependency are created in parallel"
         place = f"{base.__name__}: {name} DependsOn {other}"
         codes = (UPDATE_FAILS, *READERS)
         yield Mutant(

@@ -21,18 +21,29 @@ def removable(declared: Any, resources: Resources) -> Iterator[Path]:
     """The paths of what can be removed so that a reference is removed."""
     schema = resource_schema(declared["Type"]).body
     found = (
-        _optional(schema, path, declared["Properties"]) for path in _paths(declared["Properties"], resources)
+        _optional(schema, path, declared["Properties"])
+        for path in _paths(declared["Properties"], resources)
     )
     yield from dict.fromkeys(found)
 
 
 def _paths(value: Any, resources: Resources, path: Path = ()) -> Iterator[Path]:
     """The paths of the values that refer to a resource."""
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::")):
+    if (
+        isinstance(value, dict)
+        and len(value) == 1
+        and next(iter(value)).startswith(("Ref", "Fn::"))
+    ):
         if references(value) & resources.keys():
             yield path
         return
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, each in items:
         yield from _paths(each, resources, (*path, key))
 
@@ -53,8 +64,12 @@ def _optional(schema: Mapping[str, Any], path: Path, properties: Any) -> Path:
     return path[:1]
 
 
-def _child(schema: Mapping[str, Any], node: Mapping[str, Any], step: str | int) -> Mapping[str, Any]:
-    found: Any = node.get("items", {}) if isinstance(step, int) else node.get("properties", {}).get(step, {})
+def _child(
+    schema: Mapping[str, Any], node: Mapping[str, Any], step: str | int
+) -> Mapping[str, Any]:
+    found: Any = (
+        node.get("items", {}) if isinstance(step, int) else node.get("properties", {}).get(step, {})
+    )
     while "$ref" in found:
         target: Any = schema
         for part in found["$ref"].removeprefix("#/").split("/"):

@@ -52,7 +52,11 @@ def results(step: int = 1, first: int = 0, processes: int = 1) -> list[Result]:
 
 def _share(step: int, first: int) -> list[Result]:
     with TemporaryDirectory() as folder:
-        return [assess(each, Path(folder)) for number, each in enumerate(mutants()) if number % step == first]
+        return [
+            assess(each, Path(folder))
+            for number, each in enumerate(mutants())
+            if number % step == first
+        ]
 
 
 def record(every: Iterable[Result]) -> dict[str, Any]:
@@ -67,9 +71,12 @@ def record(every: Iterable[Result]) -> dict[str, Any]:
             if verdict != "not simulated"
         ],
         "only warnings": sum(
-            each.mutant.verdict == "wrong" and each.is_right and not each.has_errors for each in found
+            each.mutant.verdict == "wrong" and each.is_right and not each.has_errors
+            for each in found
         ),
-        "missed": [_named(each) for each in found if each.mutant.verdict == "wrong" and not each.is_right],
+        "missed": [
+            _named(each) for each in found if each.mutant.verdict == "wrong" and not each.is_right
+        ],
         "wrongly reported": [
             {**_named(each), "codes": list(each.codes), "is error": each.has_errors}
             for each in found

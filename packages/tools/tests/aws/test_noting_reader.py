@@ -29,8 +29,12 @@ class Pages(NotingReader):
 def test_list_has_the_members_of_all_pages(token: str) -> None:
     """A list is read to its end by the token of its service; a list that is longer is noted."""
     reader = Pages(token, 10)
-    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
+    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(
+        range(1, 11)
+    )
     assert reader.not_read == []
     reader = Pages(token, 11)
-    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(range(1, 11))
+    assert [each["Number"] for each in reader.read_list("iam", "list", "Items")] == list(
+        range(1, 11)
+    )
     assert reader.not_read == ["iam:list: has more pages than are read"]

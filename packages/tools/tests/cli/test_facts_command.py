@@ -25,14 +25,21 @@ def test_image_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("image", "--region", "eu-west-1", "--instance-type", "ml.g5.xlarge", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["uri"].endswith("eu-west-1.amazonaws.com/sagemaker-tritonserver:26.05-py3")
-    assert (answer["inference_ami"], answer["findings"]) == ("al2023-ami-sagemaker-inference-gpu-4-1", [])
+    assert (answer["inference_ami"], answer["findings"]) == (
+        "al2023-ami-sagemaker-inference-gpu-4-1",
+        [],
+    )
 
 
 def test_image_without_instance_type_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
     """Without an instance type, the images for GPUs and for CPUs are printed."""
     assert _run("image", "--region", "cn-north-1", "--version", "25.04", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["removed_backends"] == ["tensorflow", "tensorflow_graphdef", "tensorflow_savedmodel"]
+    assert answer["removed_backends"] == [
+        "tensorflow",
+        "tensorflow_graphdef",
+        "tensorflow_savedmodel",
+    ]
     assert answer["cpu_uri"] == answer["gpu_uri"] + "-cpu"
 
 
@@ -46,7 +53,15 @@ def test_incompatible_image_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_pair_without_a_published_ami_warns_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
     """If no source names an AMI for the image on the type, the warning is among the findings."""
-    words = ("--region", "eu-west-1", "--version", "25.04", "--instance-type", "ml.g6e.xlarge", "--json")
+    words = (
+        "--region",
+        "eu-west-1",
+        "--version",
+        "25.04",
+        "--instance-type",
+        "ml.g6e.xlarge",
+        "--json",
+    )
     assert _run("image", *words) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["inference_ami"] is None

@@ -55,7 +55,9 @@ def test_fixed_rates_are_measured_and_written(
     assert {path for path, _, _ in server.received} == {"/endpoints/digits/invocations"}
 
 
-def test_search_prints_one_json_object(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_prints_one_json_object(
+    server: NullServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The best step is the confirmed one, three times as long; the maximum ended the search."""
     words = (server.url, *INPUT, *SHORT, "--from", "40", "--to", "80", "--json")
     assert run(*words) == 0
@@ -74,7 +76,9 @@ def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_pat
     assert 55 <= len(server.received) <= 110
 
 
-def test_slow_endpoint_gets_longer_steps(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_slow_endpoint_gets_longer_steps(
+    server: NullServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A step has enough requests that twice as many over the limit as allowed are noticed."""
     run(server.url, *INPUT, *SHORT, "--rates", "40", "--json")
     assert json.loads(capsys.readouterr().out)["steps"][0]["seconds"] == 1.9
@@ -103,13 +107,26 @@ def test_a_disturbed_rate_is_said(server: NullServer, capsys: pytest.CaptureFixt
 
 def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> None:
     """Each request names the variant, and so do the rows."""
-    words = ("--target-variant", "Blue", *INPUT, *SHORT, "--rates", "80", "-o", str(tmp_path / "b.csv"))
+    words = (
+        "--target-variant",
+        "Blue",
+        *INPUT,
+        *SHORT,
+        "--rates",
+        "80",
+        "-o",
+        str(tmp_path / "b.csv"),
+    )
     assert run("digits", "--endpoint-url", server.url, *words) == 0
-    assert {headers["X-Amzn-SageMaker-Target-Variant"] for _, headers, _ in server.received} == {"Blue"}
+    assert {headers["X-Amzn-SageMaker-Target-Variant"] for _, headers, _ in server.received} == {
+        "Blue"
+    }
     assert read_measurements(tmp_path / "b.csv")[0].configuration == "digits/Blue"
 
 
-def test_errors_are_shown_and_nothing_is_held(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_shown_and_nothing_is_held(
+    server: NullServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The first request of the trial is answered, and those of the test are not: exit code 1."""
     server.status = lambda number: 200 if number == 1 else 503
     assert run(server.url, *INPUT, *SHORT, "--rates", "80") == 1
@@ -128,7 +145,10 @@ def test_endpoint_that_answers_no_request_is_an_error_at_once(server: NullServer
 
 
 def test_interrupted_test_writes_what_it_has(
-    server: NullServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: NullServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """After Ctrl-C the finished steps are written, and the exit code is 130."""
     from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
@@ -151,7 +171,9 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr("constructs_triton_tools.cli.load_test.describe_target", lambda *_, **__: targets[0])
+    monkeypatch.setattr(
+        "constructs_triton_tools.cli.load_test.describe_target", lambda *_, **__: targets[0]
+    )
     return targets
 
 
@@ -167,9 +189,13 @@ def test_endpoint_in_aws_needs_yes_and_no_scaling(
 ) -> None:
     """Load costs money and reaches other callers, and scaling changes what is measured."""
     described.append(Target("ml.g5.xlarge", 2, True))
-    with pytest.raises(InvalidValueError, match=r"may change the instance count .* --allow-scaling"):
+    with pytest.raises(
+        InvalidValueError, match=r"may change the instance count .* --allow-scaling"
+    ):
         label("--yes")
-    monkeypatch.setattr(load_test, "cost_per_hour", lambda _session, instances: f"2 USD for {instances}")
+    monkeypatch.setattr(
+        load_test, "cost_per_hour", lambda _session, instances: f"2 USD for {instances}"
+    )
     with pytest.raises(InvalidValueError, match=r"no terminal can answer; add --yes"):
         label("--allow-scaling")
     shown = "Send load to pets, whose instances cost 2 USD for {'ml.g5.xlarge': 2}? It may disturb"
@@ -187,7 +213,9 @@ def test_unknown_instances_have_to_be_given(
 ) -> None:
     """Where AWS does not describe the endpoint, the CSV file needs the options."""
     described.append(Target(notes=("The instances of pets are unknown.",)))
-    with pytest.raises(InvalidValueError, match=r"pets: its instances are unknown; set --instance-type"):
+    with pytest.raises(
+        InvalidValueError, match=r"pets: its instances are unknown; set --instance-type"
+    ):
         label("--yes", "-o", "b.csv")
     assert "warning: The instances of pets are unknown." in capsys.readouterr().err
     found = label("--yes", "-o", "b.csv", "--instance-type", "ml.g5.xlarge", "--instances", "3")
@@ -225,7 +253,10 @@ def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
         '{"body": {"inputs": []}, "inference_component": "dogs"}\n'
     )
     first, second = load_requests.read_lines(
-        tmp_path / "mix.jsonl", {"TargetModel": "all.tar.gz"}, with_batch=False, form=BodyForm.BINARY
+        tmp_path / "mix.jsonl",
+        {"TargetModel": "all.tar.gz"},
+        with_batch=False,
+        form=BodyForm.BINARY,
     )
     assert (first[0], first[1].options) == (3, {"TargetModel": "cats.tar.gz"})
     assert first[1].body.endswith(b"meow")
@@ -241,7 +272,9 @@ def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
         '\n{"input": {"x": "@large", "y": "@large"}}',
     ],
 )
-def test_requests_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_requests_are_bounded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     """A line of a few bytes names a large file, so the sum of all requests is bounded too."""
     monkeypatch.setattr(load_requests, "_MOST_BYTES", 1500)
     np.save(tmp_path / "large.npy", np.zeros(1000, np.uint8))
@@ -271,7 +304,9 @@ def test_invalid_line_is_refused(tmp_path: Path, line: str, message: str) -> Non
     with pytest.raises(InvalidValueError, match=message):
         load_requests.read_lines(path, {}, with_batch=False, form=BodyForm.BINARY)
     with pytest.raises(InvalidValueError, match=r"--requests: .*absent.jsonl cannot be read"):
-        load_requests.read_lines(tmp_path / "absent.jsonl", {}, with_batch=False, form=BodyForm.BINARY)
+        load_requests.read_lines(
+            tmp_path / "absent.jsonl", {}, with_batch=False, form=BodyForm.BINARY
+        )
 
 
 def test_random_values_are_in_their_range() -> None:
@@ -299,7 +334,15 @@ def test_random_inputs_of_a_repository() -> None:
     parser = argparse.ArgumentParser()
     load_test.add_arguments(parser)
     models = Path(__file__).parents[4] / "assets" / "model_repositories" / "digits"
-    words = ["pixels", "--random", "--repository", str(models), "--model", "classifier", "--as-json"]
+    words = [
+        "pixels",
+        "--random",
+        "--repository",
+        str(models),
+        "--model",
+        "classifier",
+        "--as-json",
+    ]
     requests, again = (
         load_test._invocations(parser.parse_args(words), InMemoryTransport(dict)) for _ in range(2)
     )
@@ -308,8 +351,12 @@ def test_random_inputs_of_a_repository() -> None:
     assert json.loads(requests[0][1].body)["inputs"]
 
 
-@pytest.mark.parametrize("text", ["ids", "ids=INT64", "ids=INT65[1]", "ids=INT64[a]", "ids=INT64[1]:5"])
+@pytest.mark.parametrize(
+    "text", ["ids", "ids=INT64", "ids=INT65[1]", "ids=INT64[a]", "ids=INT64[1]:5"]
+)
 def test_invalid_random_tensor_is_refused(text: str) -> None:
     """The message has an example."""
-    with pytest.raises(InvalidValueError, match=r"--random: must have the form NAME=DATATYPE\[SHAPE\], got"):
+    with pytest.raises(
+        InvalidValueError, match=r"--random: must have the form NAME=DATATYPE\[SHAPE\], got"
+    ):
         load_requests.random_invocations([text], {}, seed=0, form=BodyForm.BINARY)

@@ -51,7 +51,10 @@ def test_table_file_and_figure(
     server: NullServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A row for each number of open streams, a CSV file that plan reads, and a figure."""
-    server.content_type, server.answer = "application/vnd.amazon.eventstream", payload_part(EVENT) * 2
+    server.content_type, server.answer = (
+        "application/vnd.amazon.eventstream",
+        payload_part(EVENT) * 2,
+    )
     files = ("-o", str(tmp_path / "b.csv"), "--plot", str(tmp_path / "b.svg"))
     bounds = ("--concurrency", "1", "2", "--step-requests", "5")
     assert run("story", "--endpoint-url", server.url, *INPUTS, *SHORT, *bounds, *files) == 0
@@ -87,21 +90,40 @@ def test_plan_of_a_measured_file(
     assert "million tokens" in out
 
 
-def test_rates_are_measured_and_searched(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rates_are_measured_and_searched(
+    server: NullServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With rates the row has streams per second; a search of concurrency uses whole numbers."""
     assert run(server.url, *INPUTS, *SHORT, "--rates", "80", "--json") == 0
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert (step["rate"], step["unit"], step["errors"]) == (80, "tokens", 0)
     assert "concurrency" in step
-    run(server.url, *INPUTS, *SHORT, "--concurrency", "--to", "2.5", "--step-requests", "4", "--json")
-    assert [each["concurrency"] for each in json.loads(capsys.readouterr().out)["steps"]] == [1, 2, 2]
+    run(
+        server.url,
+        *INPUTS,
+        *SHORT,
+        "--concurrency",
+        "--to",
+        "2.5",
+        "--step-requests",
+        "4",
+        "--json",
+    )
+    assert [each["concurrency"] for each in json.loads(capsys.readouterr().out)["steps"]] == [
+        1,
+        2,
+        2,
+    ]
     assert run(server.url, *INPUTS, *SHORT, "--rates", "80") == 0
     assert "highest rate held: at least " in capsys.readouterr().out
 
 
 def test_first_request_shows_what_is_wrong(server: NullServer) -> None:
     """An endpoint whose first event is an error, or that sends none, gets no load."""
-    for answer, message in ((b'data: {"error":"no"}\n\n', "the model failed, got no"), (b"", "no events")):
+    for answer, message in (
+        (b'data: {"error":"no"}\n\n', "the model failed, got no"),
+        (b"", "no events"),
+    ):
         server.answer = answer
         with pytest.raises(InvocationError, match=message):
             run(server.url, *INPUTS, *SHORT, "--rates", "10")
@@ -114,22 +136,36 @@ def test_errors_and_no_result(server: NullServer, capsys: pytest.CaptureFixture[
     assert run(server.url, *INPUTS, *SHORT, "--concurrency", "1", "--step-requests", "2") == 1
     out = capsys.readouterr().out
     assert "[2 x 200: event 1: the model failed, got broke" in out
-    assert out.endswith("no load was held; raise --goodput, use longer steps, or look at the errors\n")
+    assert out.endswith(
+        "no load was held; raise --goodput, use longer steps, or look at the errors\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--goodput", "first_token=1s"), "--goodput: is about streams; add --stream, or remove it"),
+        (
+            ("--goodput", "first_token=1s"),
+            "--goodput: is about streams; add --stream, or remove it",
+        ),
         (("--concurrency", "2"), "--concurrency: is about streams"),
         (("--grace-seconds", "2"), "--grace-seconds: is about streams"),
         (("--stream", "--batch"), "--batch: cannot be used with --stream"),
         (("--stream", "--as-json"), "--as-json: cannot be used with --stream"),
-        (("--stream", "--target-model", "a.tar.gz"), "--target-model: cannot .*multi-model endpoints"),
+        (
+            ("--stream", "--target-model", "a.tar.gz"),
+            "--target-model: cannot .*multi-model endpoints",
+        ),
         (("--stream", "--export-locust", "f.py"), "--export-locust: cannot be used with --stream"),
-        (("--stream", "--rates", "2", "--concurrency", "2"), "--rates: cannot .*remove it, or --concurrency"),
+        (
+            ("--stream", "--rates", "2", "--concurrency", "2"),
+            "--rates: cannot .*remove it, or --concurrency",
+        ),
         (("--stream", "--concurrency", "0"), "--concurrency: must be from 1 to 10000, got 0"),
-        (("--stream", "--concurrency", "--from", "0.5"), "start: must be from 1 to the maximum rate"),
+        (
+            ("--stream", "--concurrency", "--from", "0.5"),
+            "start: must be from 1 to the maximum rate",
+        ),
     ],
 )
 def test_options_that_do_not_fit(server: NullServer, words: tuple[str, ...], message: str) -> None:
@@ -181,7 +217,9 @@ def test_processes_share_streams_and_requests(
     transport = HttpTransport(server.url)
     request = prepare(transport, Invocation(b"{}", "application/json"), is_stream=True)
     runner = StepRunner([request], Limits(latency_ms=60_000, stream=StreamLimits()), processes=2)
-    chosen = StepSettings(seconds=2, warm_up_seconds=0, constant=True, most_requests=requests, **settings)
+    chosen = StepSettings(
+        seconds=2, warm_up_seconds=0, constant=True, most_requests=requests, **settings
+    )
     result = runner.measure(load, chosen)
     assert (result.good, len(server.received)) == (requests, requests)
 
@@ -203,7 +241,14 @@ def test_chat_completions_are_measured(target: str, capsys: pytest.CaptureFixtur
             "container": (server.url,),
             "openai": (f"{server.url}/v1/chat/completions",),
         }[target]
-        step = ("--concurrency", "2", "--step-requests", "4", "--goodput", "first_token=9s,between_tokens=9s")
+        step = (
+            "--concurrency",
+            "2",
+            "--step-requests",
+            "4",
+            "--goodput",
+            "first_token=9s,between_tokens=9s",
+        )
         assert run(*words, "--body", json.dumps(CHAT), *SHORT, *step, "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)["steps"]
     assert (found["unit"], found["good"], found["errors"]) == ("tokens", 4, 0)
@@ -213,7 +258,9 @@ def test_chat_completions_are_measured(target: str, capsys: pytest.CaptureFixtur
     assert 0 < found["tokens_per_second"] <= 4 * 6 / found["seconds"] + 0.01
     path, headers, body = server.received[-1]
     assert (path, body) == (PATHS[target], CHAT)
-    assert headers.get("X-Amzn-SageMaker-Inference-Component") == ("chat" if target == "sagemaker" else None)
+    assert headers.get("X-Amzn-SageMaker-Inference-Component") == (
+        "chat" if target == "sagemaker" else None
+    )
 
 
 PATHS = {
@@ -223,18 +270,33 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "expected"), [(lines(LMI), 0), (lines([ROLE, *WORDS, ERROR]), 1)])
+@pytest.mark.parametrize(
+    ("answer", "expected"), [(lines(LMI), 0), (lines([ROLE, *WORDS, ERROR]), 1)]
+)
 def test_json_lines_of_lmi_are_measured(
-    server: NullServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: bytes, expected: int
+    server: NullServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    answer: bytes,
+    expected: int,
 ) -> None:
     """Each event of LMI's own form is a token; an error in the middle has status 200."""
     server.content_type, server.answer = "application/jsonlines", answer
     (tmp_path / "chats.jsonl").write_text(json.dumps({"body": CHAT}))
-    words = ("--requests", str(tmp_path / "chats.jsonl"), "--concurrency", "1", "--step-requests", "2")
+    words = (
+        "--requests",
+        str(tmp_path / "chats.jsonl"),
+        "--concurrency",
+        "1",
+        "--step-requests",
+        "2",
+    )
     assert run(server.url, *words, *SHORT, "--json") == expected
     (found,) = json.loads(capsys.readouterr().out)["steps"]
     assert (found["unit"], found["errors"]) == (("tokens", 0), ("events", 2))[expected]
-    assert ("event 4: the model failed, got out of memory" in found["first_error"]) == bool(expected)
+    assert ("event 4: the model failed, got out of memory" in found["first_error"]) == bool(
+        expected
+    )
 
 
 def test_chat_without_stream(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -242,19 +304,28 @@ def test_chat_without_stream(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     (tmp_path / "chat.json").write_text(json.dumps({**CHAT, "stream": False}))
     with run_chat_server() as server:
         words = (server.url, "--body", f"@{tmp_path / 'chat.json'}")
-        assert run(*words, "--rates", "20", "--step-seconds", "1", "--warm-up-seconds", "0", "--json") == 0
+        assert (
+            run(*words, "--rates", "20", "--step-seconds", "1", "--warm-up-seconds", "0", "--json")
+            == 0
+        )
         (step,) = json.loads(capsys.readouterr().out)["steps"]
         assert (step["errors"], step["good"] > 0) == (0, True)
-        with pytest.raises(InvocationError, match='is a whole response; add "stream": true to the request'):
+        with pytest.raises(
+            InvocationError, match='is a whole response; add "stream": true to the request'
+        ):
             run(*words, *SHORT, "--rates", "20")
 
 
-def test_chat_without_usage_says_what_to_add(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chat_without_usage_says_what_to_add(
+    server: NullServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The last line has the option of the request that makes the container report tokens."""
     server.answer = lines([ROLE, *WORDS]) + b"data: [DONE]\n\n"
     step = ("--concurrency", "1", "--step-requests", "2")
     assert run(server.url, "--body", json.dumps(CHAT), *SHORT, *step) == 0
-    assert capsys.readouterr().out.endswith('add "stream_options": {"include_usage": true} to the request\n')
+    assert capsys.readouterr().out.endswith(
+        'add "stream_options": {"include_usage": true} to the request\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,12 +340,20 @@ def test_chat_without_usage_says_what_to_add(server: NullServer, capsys: pytest.
             ("--body", "{"),
             r"--body: must be a JSON object, got '\{' .*; write it in quotes, or @ and the path of",
         ),
-        (("--body", '{"a":' + "[" * 200 + "]" * 200 + "}"), "--body: must be a JSON object, got .*nested"),
+        (
+            ("--body", '{"a":' + "[" * 200 + "]" * 200 + "}"),
+            "--body: must be a JSON object, got .*nested",
+        ),
         (("--body", "[1]"), "--body: must be a JSON object, got .*it is not an object"),
-        (("--body", "@/nowhere.json"), "--body: must be a JSON object, got '@/nowhere.json' .*No such file"),
+        (
+            ("--body", "@/nowhere.json"),
+            "--body: must be a JSON object, got '@/nowhere.json' .*No such file",
+        ),
     ],
 )
-def test_bodies_that_cannot_be_sent(server: NullServer, words: tuple[str, ...], message: str) -> None:
+def test_bodies_that_cannot_be_sent(
+    server: NullServer, words: tuple[str, ...], message: str
+) -> None:
     """Nothing is sent, and the message has the fix."""
     with pytest.raises(InvalidValueError, match=message):
         run(server.url, *words)

@@ -22,5 +22,7 @@ def test_several_components_are_verified_one_by_one(tmp_path: Path) -> None:
     components = tuple(ComponentSpec(name, container) for name in ("one", "two"))
     endpoint = RunningEndpoint(EndpointSpec("e", "s", (), components=components), [])
     command = "constructs-triton verify e FILE --inference-component NAME --endpoint-url http://x"
-    with pytest.raises(InvalidValueError, match=rf"got one, two; run without --verify, .*{command}"):
+    with pytest.raises(
+        InvalidValueError, match=rf"got one, two; run without --verify, .*{command}"
+    ):
         LocalVerification(tmp_path / "requests.json")._verify("http://x", [endpoint])

@@ -103,7 +103,9 @@ def test_sync_uploads_only_new_archives(
     assert sorted(sent) == ["one", "three", "two", "two"]
 
 
-def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, command: Command) -> None:
+def test_a_removed_model_keeps_its_archive_by_default(
+    tmp_path: Path, s3: Any, command: Command
+) -> None:
     """The name is removed at once, the archive only with ``--delete-archive`` and a confirmation."""
     path = write_models(tmp_path / "r", "one", "two")
     command("sync", str(path))
@@ -114,12 +116,16 @@ def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, c
     command("remove", "two", "--delete-archive", "--yes")
     assert [key.split("-")[0] for key in archives(s3)] == ["models/one"]
     assert command("list")["models"] == []
-    with pytest.raises(InvalidValueError, match='has 0 models, and none is named "one"; add models'):
+    with pytest.raises(
+        InvalidValueError, match='has 0 models, and none is named "one"; add models'
+    ):
         command("remove", "one")
 
 
 @pytest.mark.parametrize("name", ["", "../../x", "/abs", "a\nb", "?a=b", "a//b", ".a", "a" * 600])
-def test_name_that_is_no_key_is_an_error(tmp_path: Path, s3: Any, command: Command, name: str) -> None:
+def test_name_that_is_no_key_is_an_error(
+    tmp_path: Path, s3: Any, command: Command, name: str
+) -> None:
     """A name becomes part of a key, so the command line accepts the same names as the constructs."""
     model = write_models(tmp_path / "r", "net")
     with pytest.raises(InvalidValueError, match="name: must be letters"):
@@ -142,13 +148,23 @@ def test_rejected_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Comm
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["list", "--prefix", "models"], r'prefix: must end with "/".*got "models"; write "models/"'),
+        (
+            ["list", "--prefix", "models"],
+            r'prefix: must end with "/".*got "models"; write "models/"',
+        ),
         (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be at least 1, got 0"),
-        (["add", "net", "r"], "must contain one top-level model.*got one, two; choose one with model"),
+        (
+            ["add", "net", "r"],
+            "must contain one top-level model.*got one, two; choose one with model",
+        ),
     ],
 )
 def test_wrong_use_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command, words: list[str], message: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: Command,
+    words: list[str],
+    message: str,
 ) -> None:
     """A wrong prefix, retention or source is reported with its fix."""
     write_models(tmp_path / "r", "one", "two")
@@ -187,26 +203,38 @@ def test_an_error_of_aws_is_reported(s3: Any, words: list[str], message: str) ->
     ids=["one", "chosen", "several", "none"],
 )
 def test_prefix_is_read_from_the_stack(
-    monkeypatch: pytest.MonkeyPatch, s3: Any, found: dict[str, str], resource: str | None, url: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    s3: Any,
+    found: dict[str, str],
+    resource: str | None,
+    url: str | None,
 ) -> None:
     """A stack's custom resource contains the prefix; with several, one has to be chosen."""
     session = boto3.Session()
     cloudformation = session.client("cloudformation")
     created = {"ResourceStatus": "CREATE_COMPLETE", "LastUpdatedTimestamp": "2026-01-01T00:00:00Z"}
     rows = [
-        {"ResourceType": "Custom::TritonModelSync", "LogicalResourceId": name, "PhysicalResourceId": place}
+        {
+            "ResourceType": "Custom::TritonModelSync",
+            "LogicalResourceId": name,
+            "PhysicalResourceId": place,
+        }
         for name, place in found.items()
     ]
     make = session.client
     stubbed = {"cloudformation": cloudformation}
-    monkeypatch.setattr(session, "client", lambda name, **_settings: stubbed.get(name) or make(name))
+    monkeypatch.setattr(
+        session, "client", lambda name, **_settings: stubbed.get(name) or make(name)
+    )
     with Stubber(cloudformation) as stub:
         # A stack of more than a hundred resources is returned in pages.
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "Demo"})
         rest = {"StackName": "Demo", "NextToken": "more"}
         stub.add_response(
-            "list_stack_resources", {"StackResourceSummaries": [row | created for row in rows]}, rest
+            "list_stack_resources",
+            {"StackResourceSummaries": [row | created for row in rows]},
+            rest,
         )
         if url is None:
             with pytest.raises(

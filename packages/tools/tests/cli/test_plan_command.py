@@ -23,7 +23,9 @@ def run(*words: str, latency_ms: str = "500", path: Path = BENCHMARK) -> int:
     parser = argparse.ArgumentParser()
     plan.add_arguments(parser)
     return plan.run(
-        parser.parse_args([str(path), "--requests-per-second", "500", "--latency-ms", latency_ms, *words])
+        parser.parse_args(
+            [str(path), "--requests-per-second", "500", "--latency-ms", latency_ms, *words]
+        )
     )
 
 
@@ -80,7 +82,16 @@ def test_narrow_terminal_cuts_no_name(
     _, _, *rows, _ = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert len(rows) == 24
     assert max(map(len, rows)) <= 80
-    assert rows[0].split() == ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62"]
+    assert rows[0].split() == [
+        "*",
+        "trt-db",
+        "ml.g4dn.2xlarge",
+        "1335",
+        "499",
+        "yes",
+        "23",
+        "21.62",
+    ]
 
 
 def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,11 +102,17 @@ def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(answer["plans"]) == 24
     best = answer["cheapest"]
     assert best in answer["plans"]
-    assert (best["initial_instance_count"], best["min_capacity"], best["max_capacity"]) == (27, 2, 34)
+    assert (best["initial_instance_count"], best["min_capacity"], best["max_capacity"]) == (
+        27,
+        2,
+        34,
+    )
     assert (best["cost_per_hour"], best["target_invocations_per_minute"]) == (25.38, 1068)
 
 
-def test_prices_from_a_file_and_from_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_from_a_file_and_from_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A price on the command line takes precedence over that of the file."""
     prices = tmp_path / "prices.csv"
     prices.write_text(
@@ -109,7 +126,11 @@ def test_prices_from_a_file_and_from_options(tmp_path: Path, capsys: pytest.Capt
     answer = json.loads(capsys.readouterr().out)
     best, currency = answer["cheapest"], answer["currency"]
     assert currency == "USD"
-    assert (best["instance_type"], best["latency_ms"], best["cost_per_hour"]) == ("ml.g4dn.12xlarge", 278, 18)
+    assert (best["instance_type"], best["latency_ms"], best["cost_per_hour"]) == (
+        "ml.g4dn.12xlarge",
+        278,
+        18,
+    )
 
 
 def test_table_is_printed_without_a_match(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,26 +146,41 @@ def test_table_is_printed_without_a_match(capsys: pytest.CaptureFixture[str]) ->
 
 def test_figures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Cost against latency, also where no row meets the limit, and latency against throughput."""
-    first, second, third = (str(tmp_path / name) for name in ("plan.svg", "throughput.svg", "none.svg"))
+    first, second, third = (
+        str(tmp_path / name) for name in ("plan.svg", "throughput.svg", "none.svg")
+    )
     assert run("--price", *PRICES, "--plot", first, "--plot-throughput", second) == 0
-    for label in ("ml.g4dn.12xlarge", "Pareto front", "23 instances at 21.62 per hour", "limit 500 ms"):
+    for label in (
+        "ml.g4dn.12xlarge",
+        "Pareto front",
+        "23 instances at 21.62 per hour",
+        "limit 500 ms",
+    ):
         assert label in Path(first).read_text()
     assert Path(second).exists()
     assert run("--price", *PRICES, "--plot", third, latency_ms="100") == 1
     assert "No configuration is within 100 ms" in Path(third).read_text()
 
 
-def test_instance_type_given_by_hand_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_instance_type_given_by_hand_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The figures of a laptop under the name of an instance type are pointed out; local ones are not."""
     path = tmp_path / "b.csv"
-    headings = "configuration,instance_type,invocations_per_minute,latency_ms,instance_type_source\n"
+    headings = (
+        "configuration,instance_type,invocations_per_minute,latency_ms,instance_type_source\n"
+    )
     path.write_text(f"{headings}a,local,600,50,local\nb,ml.g5.xlarge,600,50,given\n")
     assert run("--price", "local=1", "ml.g5.xlarge=1.41", path=path) == 0
     warning = capsys.readouterr().err
-    assert warning.startswith("warning: ml.g5.xlarge: the instance type was given to the load test by hand")
+    assert warning.startswith(
+        "warning: ml.g5.xlarge: the instance type was given to the load test by hand"
+    )
 
 
-HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour,is_lower_bound\n"
+HEADINGS = (
+    "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour,is_lower_bound\n"
+)
 STEPS = f"""{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,false
 fp16,ml.g5.xlarge,1200,40,1.41,false
 fp16,ml.g5.xlarge,2400,90,1.41,true
@@ -177,10 +213,14 @@ def test_lower_bound_gives_upper_bounds(tmp_path: Path, capsys: pytest.CaptureFi
     run("--latency-ms", "50", path=path)
     out, err = capsys.readouterr()
     assert (">=" in out, "at most" in out, "warning" in err) == (False, False, False)
-    assert err.startswith("Costs are in the currency of the given prices.\nnext: constructs-triton simulate")
+    assert err.startswith(
+        "Costs are in the currency of the given prices.\nnext: constructs-triton simulate"
+    )
     assert "TRAFFIC --throughput 1200 --target 600" in err
     path.write_text(f"{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,yes\n")
-    with pytest.raises(InvalidValueError, match=r'"is_lower_bound": must be true or false, got "yes"; write'):
+    with pytest.raises(
+        InvalidValueError, match=r'"is_lower_bound": must be true or false, got "yes"; write'
+    ):
         run(path=path)
 
 
@@ -197,7 +237,10 @@ def test_price_given_twice_is_refused() -> None:
     ("words", "message"),
     [
         (("--price", "ml.g5.xlarge"), "argument --price: must have the form TYPE=PRICE"),
-        (("--price", "ml.g5.xlarge=$1"), 'argument --price: ml.g5.xlarge: must be a number, got "$1"'),
+        (
+            ("--price", "ml.g5.xlarge=$1"),
+            'argument --price: ml.g5.xlarge: must be a number, got "$1"',
+        ),
         (("--price", "g5.xlarge=1"), 'did you mean "ml.g5.xlarge"?'),
         (("--headroom", "20%"), 'argument --headroom: must be a number, got "20%"'),
     ],
@@ -261,7 +304,9 @@ def test_pools_have_the_counts_of_the_slowest_type(capsys: pytest.CaptureFixture
     assert found["cost_per_hour"] == pytest.approx([0.94 * 23, 4.89 * 23])
     assert found["max_requests_per_second"]["ml.g4dn.2xlarge"] == pytest.approx(1335 / 60)
     assert run("--price", *PRICES, *pools) == 0
-    assert "instance pools ml.g4dn.2xlarge, ml.g4dn.12xlarge: 23 instances" in capsys.readouterr().out
+    assert (
+        "instance pools ml.g4dn.2xlarge, ml.g4dn.12xlarge: 23 instances" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

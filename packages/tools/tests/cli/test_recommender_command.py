@@ -25,13 +25,28 @@ def run(command: Any, *words: str) -> int:
     return int(command.run(parser.parse_args(words)))
 
 
-def test_request_is_written_with_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_request_is_written_with_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The options become the request, and the printed command starts it."""
     path = tmp_path / "job.json"
     words = (
-        "--job-name", "bert", *MODEL, "--env", "A=1,2", "--max-invocations", "30000", "--latency-ms", "500",
-        "--task", "FILL_MASK", "--payload-url", "s3://b/p.tar.gz", "--content-type", "application/json",
-    )  # fmt: skip
+        "--job-name",
+        "bert",
+        *MODEL,
+        "--env",
+        "A=1,2",
+        "--max-invocations",
+        "30000",
+        "--latency-ms",
+        "500",
+        "--task",
+        "FILL_MASK",
+        "--payload-url",
+        "s3://b/p.tar.gz",
+        "--content-type",
+        "application/json",
+    )
     assert run(recommender, "request", *words, "-o", str(path)) == 0
     out, err = capsys.readouterr()
     assert err == f"wrote {path}\n"
@@ -86,7 +101,12 @@ def test_default_job_needs_no_instance_types(tmp_path: Path) -> None:
     job = ("--job-name", "bert", "--role-arn", ROLE, "--model-name", "bert", "-o", str(path))
     assert run(recommender, "request", "--job-type", "Default", *job) == 0
     assert json.loads(path.read_text())["InputConfig"] == {"ModelName": "bert"}
-    assert run(recommender, "request", "--job-type", "Default", *job, "--instance-type", "ml.g5.xlarge") == 0
+    assert (
+        run(
+            recommender, "request", "--job-type", "Default", *job, "--instance-type", "ml.g5.xlarge"
+        )
+        == 0
+    )
     container = json.loads(path.read_text())["InputConfig"]["ContainerConfig"]
     assert container == {"SupportedInstanceTypes": ["ml.g5.xlarge"]}
     with pytest.raises(
@@ -101,8 +121,19 @@ def test_multi_model_endpoint_gets_the_reason(tmp_path: Path) -> None:
     container = {"Mode": "MultiModel"}
     model = {"Type": "AWS::SageMaker::Model", "Properties": {"PrimaryContainer": container}}
     template.write_text(json.dumps({"Resources": {"PetsModel": model}}))
-    words = ("request", "--job-name", "bert", *MODEL, "--template", str(template), "-o", str(tmp_path / "j"))
-    with pytest.raises(InvalidValueError, match=r"PetsModel serves several models\. .* load-test --requests"):
+    words = (
+        "request",
+        "--job-name",
+        "bert",
+        *MODEL,
+        "--template",
+        str(template),
+        "-o",
+        str(tmp_path / "j"),
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"PetsModel serves several models\. .* load-test --requests"
+    ):
         run(recommender, *words)
     template.write_text(json.dumps({"Resources": {}}))
     assert run(recommender, *words) == 0
@@ -136,19 +167,25 @@ JOB = {
 }
 
 
-def test_job_is_imported_from_a_file_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_is_imported_from_a_file_or_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both give the same CSV file."""
     (tmp_path / "job.json").write_text(json.dumps(JOB))
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     assert run(recommender, "import", str(tmp_path / "job.json"), "-o", str(first)) == 0
-    client: Any = boto3.client("sagemaker", "eu-west-1", aws_access_key_id="a", aws_secret_access_key="b")
+    client: Any = boto3.client(
+        "sagemaker", "eu-west-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
     stub = Stubber(client)
     stub.add_response("describe_inference_recommendations_job", JOB, {"JobName": "bert"})
     monkeypatch.setattr(boto3.Session, "client", lambda *_, **__: client)
     with stub:
         assert run(recommender, "import", "bert", "-o", str(second)) == 0
         stub.add_client_error("describe_inference_recommendations_job", "ResourceNotFound")
-        with pytest.raises(InvalidValueError, match=r"job other: does not exist in us-east-1; check"):
+        with pytest.raises(
+            InvalidValueError, match=r"job other: does not exist in us-east-1; check"
+        ):
             run(recommender, "import", "other", "-o", "b.csv")
     assert first.read_text() == second.read_text()
     assert read_measurements(first)[0].configuration == "bert"
@@ -161,7 +198,9 @@ def test_job_is_imported_from_a_file_or_by_name(tmp_path: Path, monkeypatch: pyt
 
 def priced(monkeypatch: pytest.MonkeyPatch) -> Stubber:
     """Let the command use a stubbed client of the price list."""
-    client: Any = boto3.client("pricing", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    client: Any = boto3.client(
+        "pricing", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
     monkeypatch.setattr(boto3.Session, "client", lambda *_, **__: client)
     return Stubber(client)
 
@@ -178,7 +217,9 @@ def test_prices_are_fetched(
     stub = priced(monkeypatch)
     stub.add_response("get_products", {"PriceList": [json.dumps(product)]})
     with stub:
-        assert run(prices, "ml.g5.xlarge", "--region", "eu-west-1", "-o", str(tmp_path / "p.csv")) == 0
+        assert (
+            run(prices, "ml.g5.xlarge", "--region", "eu-west-1", "-o", str(tmp_path / "p.csv")) == 0
+        )
     assert "1.57 USD per hour" in capsys.readouterr().out
     stub.add_response("get_products", {"PriceList": [json.dumps(product)]})
     monkeypatch.chdir(tmp_path)

@@ -53,7 +53,15 @@ def test_guide_has_the_output_of_the_command(
 
 def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:
     """Options change the fleet, the policy and the assumptions."""
-    options = ("--start-minutes", "3", "--metric-delay-minutes", "0", "--schedule", "40=12:25", "--json")
+    options = (
+        "--start-minutes",
+        "3",
+        "--metric-delay-minutes",
+        "0",
+        "--schedule",
+        "40=12:25",
+        "--json",
+    )
     assert run(*SPIKE, *POLICY, *FLEET, *options) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["minutes"], len(answer["timeline"])) == (180, 180)
@@ -61,14 +69,22 @@ def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["timeline"][40]["event"] == "schedule"
 
 
-def test_traffic_and_policies_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_traffic_and_policies_from_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A CSV file and a synthesized template, with another maximum than the template's."""
     traffic, template = tmp_path / "traffic.csv", tmp_path / "S.template.json"
     traffic.write_text("minute,invocations\n" + "".join(f"{t},{900}\n" for t in range(30)))
-    target = {"MinCapacity": 1, "MaxCapacity": 9, "ResourceId": "endpoint/digits/variant/AllTraffic"}
+    target = {
+        "MinCapacity": 1,
+        "MaxCapacity": 9,
+        "ResourceId": "endpoint/digits/variant/AllTraffic",
+    }
     config = {
         "TargetValue": 100,
-        "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+        },
     }
     policy = {"ScalingTargetId": {"Ref": "T"}, "TargetTrackingScalingPolicyConfiguration": config}
     resources = {
@@ -76,7 +92,15 @@ def test_traffic_and_policies_from_files(tmp_path: Path, capsys: pytest.CaptureF
         "P": {"Type": "AWS::ApplicationAutoScaling::ScalingPolicy", "Properties": policy},
     }
     template.write_text(json.dumps({"Resources": resources}))
-    words = (str(traffic), "--throughput", "200", "--template", str(template), "--endpoint", "digits")
+    words = (
+        str(traffic),
+        "--throughput",
+        "200",
+        "--template",
+        str(template),
+        "--endpoint",
+        "digits",
+    )
     run(*words, "--max-capacity", "4", "--json")
     assert json.loads(capsys.readouterr().out)["peak_instances"] == 4
     with pytest.raises(InvalidValueError, match=r"--target: cannot be combined with --template"):
@@ -88,7 +112,9 @@ def test_plot_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(*SPIKE, *POLICY, *FLEET, "--plot", str(tmp_path / "spike.svg")) == 0
     assert (tmp_path / "spike.svg").read_text().startswith("<?xml")
     capsys.readouterr()
-    with pytest.raises(InvalidValueError, match=r"plot: must end in \.svg, \.png, \.pdf, got spike\.jpeg"):
+    with pytest.raises(
+        InvalidValueError, match=r"plot: must end in \.svg, \.png, \.pdf, got spike\.jpeg"
+    ):
         run(*SPIKE, *POLICY, *FLEET, "--plot", "spike.jpeg")
     assert not capsys.readouterr().out
 
@@ -97,10 +123,16 @@ def test_plot_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ("words", "message"),
     [
         ((*POLICY,), r"TRAFFIC: must be either a file or a pattern"),
-        (("traffic.csv", "--pattern", "step", *POLICY), r"TRAFFIC: must be either a file or a pattern"),
+        (
+            ("traffic.csv", "--pattern", "step", *POLICY),
+            r"TRAFFIC: must be either a file or a pattern",
+        ),
         (("--pattern", "step", *POLICY), r"--pattern: needs two levels; set --low and --high"),
         ((*SPIKE, "--target", "5"), r"--min-capacity: the bounds are required"),
-        ((*SPIKE, *POLICY, "--schedule", "8=4"), r'--schedule: must have the form WHEN=MIN:MAX, got "8=4"'),
+        (
+            (*SPIKE, *POLICY, "--schedule", "8=4"),
+            r'--schedule: must have the form WHEN=MIN:MAX, got "8=4"',
+        ),
     ],
 )
 def test_incomplete_options_are_refused(words: tuple[str, ...], message: str) -> None:

@@ -24,7 +24,9 @@ fake_backend.install()
 from constructs_triton_tools.local.stand_ins.served.onnxruntime_model import TritonPythonModel  # noqa: E402
 
 ORACLE = Path(__file__).parents[3] / "check" / "tests" / "contract" / "oracle_onnx"
-VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+VERDICTS: dict[str, dict[str, Any]] = json.loads(
+    (ORACLE / "verdicts.json").read_text(encoding="utf-8")
+)
 DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "unverifiable")
 
 NEWER_RUNTIME = frozenset({"bad_opset_22", "bad_opset_23_auto"})
@@ -41,7 +43,9 @@ def _models(path: Path) -> list[ModelUnderCheck]:
         folders = {repository.root_model.name: repository.root_model}
     names = frozenset(folders)
     target = Target(gpu_count=0)
-    context = RepositoryContext(folders, dict.fromkeys(names, False), None, target, names, tuple(names))
+    context = RepositoryContext(
+        folders, dict.fromkeys(names, False), None, target, names, tuple(names)
+    )
     return [model for model in context.models.values() if model.backend == "onnxruntime"]
 
 
@@ -74,7 +78,11 @@ def _expected(name: str) -> dict[str, dict[str, Any]]:
     if case["verdict"] != "loads" or name == OPTION:
         return {}
     configs = {case.get("default_model", "m"): case["config"], **(case.get("steps") or {})}
-    return {model: each for model, each in configs.items() if each and each.get("backend") == "onnxruntime"}
+    return {
+        model: each
+        for model, each in configs.items()
+        if each and each.get("backend") == "onnxruntime"
+    }
 
 
 COMPLETED = ("max_batch_size", "input", "output", "dynamic_batching")
@@ -98,7 +106,9 @@ def test_completed_configuration_equals_the_backends(cases: Path, name: str) -> 
     error, completed = _load_all(cases / name)
     assert error is None
     for model, expected in _expected(name).items():
-        found = completed.get(model) or completed[name]  # a model at the root is named by its folder
+        found = (
+            completed.get(model) or completed[name]
+        )  # a model at the root is named by its folder
         assert _completed_part(found) == _completed_part(expected)
 
 

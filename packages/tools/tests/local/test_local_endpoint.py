@@ -105,7 +105,9 @@ def test_every_option_is_one_of_the_command() -> None:
 
 def test_an_unknown_option_is_an_error() -> None:
     """The error is Python's, with the option that was probably meant."""
-    with pytest.raises(TypeError, match=r"argument 'memory_limit'; did you mean \"memory_limit_mib\"\?"):
+    with pytest.raises(
+        TypeError, match=r"argument 'memory_limit'; did you mean \"memory_limit_mib\"\?"
+    ):
         LocalEndpoint.from_assembly("cdk.out", memory_limit=3)  # type: ignore[call-arg]
 
 
@@ -114,7 +116,10 @@ def test_help_shows_each_option() -> None:
     shown = inspect.signature(LocalEndpoint.from_assembly).parameters
     assert [*shown] == ["path", "stack", *declared_values(LocalRunOptions)]
     text = inspect.getdoc(LocalEndpoint.from_assembly) or ""
-    assert "    engine: Run the template's images in containers of this engine; needs no Linux." in text
+    assert (
+        "    engine: Run the template's images in containers of this engine; needs no Linux."
+        in text
+    )
     assert "have. Default: ``True``." in text
 
 

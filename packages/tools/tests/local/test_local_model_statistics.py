@@ -56,7 +56,12 @@ def test_a_model_without_requests_has_means_of_zero() -> None:
 def test_the_difference_of_two_readings_has_only_what_was_added() -> None:
     """Batch sizes without a new execution are left out."""
     earlier = ModelStatistics(
-        name="m", version="1", inferences=5, executions=2, queue=Durations(5, 10), batches={1: 1, 4: 1}
+        name="m",
+        version="1",
+        inferences=5,
+        executions=2,
+        queue=Durations(5, 10),
+        batches={1: 1, 4: 1},
     )
     (found,) = statistics_since([FOUND], [earlier])
     assert (found.inferences, found.executions, found.batches) == (4, 1, {4: 1})
@@ -81,7 +86,9 @@ def test_the_index_has_each_model_that_is_ready_once() -> None:
 
 def test_a_model_that_was_unloaded_meanwhile_is_left_out() -> None:
     """The server answers with an error for a name that is unknown, or that two archives have."""
-    assert decode_statistics([b'{"error":"requested model \'m\' is not available"}', ANSWER]) == (FOUND,)
+    assert decode_statistics([b'{"error":"requested model \'m\' is not available"}', ANSWER]) == (
+        FOUND,
+    )
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"model_stats":[{}]}', b"3", b"\xff"])
@@ -97,7 +104,9 @@ def test_statistics_are_bounded_for_a_model_and_for_all(sizes: list[int]) -> Non
     sent: list[int] = []
 
     async def index(_: web.Request) -> web.Response:
-        return web.json_response([{"name": str(number), "state": "READY"} for number in range(len(sizes))])
+        return web.json_response(
+            [{"name": str(number), "state": "READY"} for number in range(len(sizes))]
+        )
 
     async def statistics(request: web.Request) -> web.Response:
         sent.append(sizes[int(request.match_info["name"])])

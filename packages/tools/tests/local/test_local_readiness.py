@@ -20,7 +20,9 @@ def test_error_after_a_cancellation_is_not_printed() -> None:
         raise ValueError("the second error")
 
     async def run() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _loop, context: reported.append(context)
+        )
         is_waiting = asyncio.Event()
         waiting = asyncio.create_task(finish(asyncio.create_task(fail(is_waiting))))
         await is_waiting.wait()

@@ -17,7 +17,9 @@ from constructs_triton_tools.local.server.server import TritonServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 
-def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch) -> LocalVariant:
+def started(
+    container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> LocalVariant:
     """The variant of a server whose start only gets a folder."""
 
     async def start(server: TritonServer) -> None:
@@ -26,11 +28,15 @@ def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(TritonServer, "start", start)
     variant = VariantSpec("v", container)
     server = TritonServer("e/v", container, SETTINGS)
-    return asyncio.run(run._start_variant(EndpointSpec("e", "Stack", (variant,)), variant, server, 1))
+    return asyncio.run(
+        run._start_variant(EndpointSpec("e", "Stack", (variant,)), variant, server, 1)
+    )
 
 
 @pytest.mark.parametrize("is_multi_model", [False, True])
-def test_started_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_multi_model: bool) -> None:
+def test_started_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_multi_model: bool
+) -> None:
     """One model has none to load and unload; the archives of several are below the prefix at the start."""
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(b"archive")

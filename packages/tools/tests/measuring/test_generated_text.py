@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from chat_streams import CHUNKS, LMI, REASONING, ROLE, STOP, TOOL, USAGE, WORDS, chunk
 
-from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens, generated_text
+from constructs_triton_tools.measuring.generated_text import (
+    count_all_tokens,
+    count_tokens,
+    generated_text,
+)
 
-COMPLETION = {"object": "text_completion", "choices": [{"index": 0, "text": "a", "finish_reason": None}]}
+COMPLETION = {
+    "object": "text_completion",
+    "choices": [{"index": 0, "text": "a", "finish_reason": None}],
+}
 
 
 @pytest.mark.parametrize(
@@ -19,7 +26,13 @@ COMPLETION = {"object": "text_completion", "choices": [{"index": 0, "text": "a",
         (TOOL, 'now{"zone":"UTC"}'),
         (LMI, "a b."),
         ([COMPLETION, {**COMPLETION, "choices": []}], "a"),
-        ([chunk({"reasoning_content": "old"}), chunk({"reasoning": "b", "reasoning_content": "b"})], "oldb"),
+        (
+            [
+                chunk({"reasoning_content": "old"}),
+                chunk({"reasoning": "b", "reasoning_content": "b"}),
+            ],
+            "oldb",
+        ),
         ([chunk({"content": None, "refusal": "no"})], "no"),
         ([{"text_output": "a"}, {"text_output": ["b", "c"]}], "abc"),
     ],
@@ -31,7 +44,13 @@ def test_text_of_a_stream(events: list[dict[str, Any]], text: str) -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [{"n": 1}, {"text_output": 1}, {"text_output": ["a", 1]}, {"token": {"text": None}}, {"choices": None}],
+    [
+        {"n": 1},
+        {"text_output": 1},
+        {"text_output": ["a", 1]},
+        {"token": {"text": None}},
+        {"choices": None},
+    ],
 )
 def test_event_without_text(event: dict[str, Any]) -> None:
     """The caller then prints the fields."""

@@ -28,14 +28,23 @@ REQUEST = encode_request({"x": ARRAY, "größe": np.array([1], np.int8)})
 
 def side(body: bytes, content_type: str, encoding: str = "BASE64") -> dict[str, str]:
     data = base64.b64encode(body).decode() if encoding == "BASE64" else body.decode()
-    return {"observedContentType": content_type, "mode": "INPUT", "data": data, "encoding": encoding}
+    return {
+        "observedContentType": content_type,
+        "mode": "INPUT",
+        "data": data,
+        "encoding": encoding,
+    }
 
 
 def line(**sides: Any) -> str:
-    return json.dumps({"captureData": sides, "eventMetadata": {"eventId": "1", "inferenceId": "mine"}})
+    return json.dumps(
+        {"captureData": sides, "eventMetadata": {"eventId": "1", "inferenceId": "mine"}}
+    )
 
 
-@pytest.mark.parametrize("content_type", [REQUEST.content_type, REQUEST.content_type.partition(";")[0]])
+@pytest.mark.parametrize(
+    "content_type", [REQUEST.content_type, REQUEST.content_type.partition(";")[0]]
+)
 def test_binary_request_becomes_arrays(content_type: str) -> None:
     """A binary body is read by the size in its content type, or without it by the end of its JSON."""
     (found,) = read_capture([line(endpointInput=side(bytes(REQUEST.body), content_type))])
@@ -50,7 +59,9 @@ def test_response_becomes_arrays() -> None:
     for binary in (True, False):
         response = encode_response({"y": ARRAY}, request=None if binary else InferenceRequest({}))
         encoding = "BASE64" if binary else "JSON"
-        (found,) = read_capture([line(endpointOutput=side(response.body, response.content_type, encoding))])
+        (found,) = read_capture(
+            [line(endpointOutput=side(response.body, response.content_type, encoding))]
+        )
         np.testing.assert_array_equal(found.decode_response()["y"], ARRAY)
 
 
@@ -71,7 +82,9 @@ def test_published_line_is_read() -> None:
 
 def test_error_of_the_model_is_an_error() -> None:
     """An answer with an error has no outputs, and says why."""
-    (found,) = read_capture([line(endpointOutput=side(b'{"error": "no room"}', "application/json", "JSON"))])
+    (found,) = read_capture(
+        [line(endpointOutput=side(b'{"error": "no room"}', "application/json", "JSON"))]
+    )
     with pytest.raises(ResponseDecodingError, match="no room"):
         found.decode_response()
     with pytest.raises(InvalidValueError, match="capture:1: has no request; capture both"):
@@ -88,7 +101,9 @@ def test_half_written_last_line_is_ignored() -> None:
         list(read_capture([half, PUBLISHED], "today.jsonl"))
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"captureData": {"endpointInput": {}}}', '{"captureData": 3}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"captureData": {"endpointInput": {}}}', '{"captureData": 3}']
+)
 def test_other_json_is_an_error(text: str) -> None:
     """Lines that are no capture are refused with file and line."""
     with pytest.raises(InvalidValueError, match="capture:2: must be a line"):

@@ -14,7 +14,10 @@ from constructs_triton_tools.operations.container_log import can_explain
         ("| Repository Agent | Path |", False),
         ("| python  | /opt/tritonserver/backends/python/libtriton_python.so | {} |", False),
         ("| alpha | 1       | READY  |", False),
-        ("| alpha | 1       | UNAVAILABLE: Internal: ModuleNotFoundError: No module named 'torch' |", True),
+        (
+            "| alpha | 1       | UNAVAILABLE: Internal: ModuleNotFoundError: No module named 'torch' |",
+            True,
+        ),
         ("KeyError: 'a | b'", True),
     ],
 )

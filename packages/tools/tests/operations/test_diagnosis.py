@@ -7,7 +7,12 @@ from functools import partial
 import pytest
 
 from constructs_triton_core.facts.failures import known_failures
-from constructs_triton_tools.operations.diagnosis import Message, diagnose, diagnose_log, format_diagnoses
+from constructs_triton_tools.operations.diagnosis import (
+    Message,
+    diagnose,
+    diagnose_log,
+    format_diagnoses,
+)
 
 MISSING = (
     "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load 'm' version 1: Internal: "
@@ -18,7 +23,9 @@ PINNED = (
     'W1121 17:53:13.485099 2621 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory, '
     'pinned memory pool will not be available: no CUDA-capable device is detected"'
 )
-READY = 'I1121 17:53:14.1 1 sagemaker_server.cc:301] "Started Sagemaker HTTPService at 0.0.0.0:8080"'
+READY = (
+    'I1121 17:53:14.1 1 sagemaker_server.cc:301] "Started Sagemaker HTTPService at 0.0.0.0:8080"'
+)
 IGNORED = (
     "W1121 17:54:25.1 1 model_lifecycle.cc:111] \"ignore version directory '{}' which fails to convert to "
     'integral number"'
@@ -106,12 +113,17 @@ def test_a_full_queue_is_not_a_missing_instance() -> None:
     """Both have status 503, but Triton wrote the one, and SageMaker the other."""
     refused = "Received server error (503) from primary"
     full = f'{refused} with message "{{"error":"[request id: 1] Exceeds maximum queue size"}}"'
-    assert [*map(partial(ids, is_log=False), (full, refused))] == [["queue-full"], ["unavailable-503"]]
+    assert [*map(partial(ids, is_log=False), (full, refused))] == [
+        ["queue-full"],
+        ["unavailable-503"],
+    ]
 
 
 def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:
     """FailureReason comes first and only says that the health check failed; the log has the cause."""
-    reason = next(failure.example for failure in known_failures() if failure.id == "ping-health-check")
+    reason = next(
+        failure.example for failure in known_failures() if failure.id == "ping-health-check"
+    )
     found = diagnose([Message(reason, "FailureReason"), Message(MISSING, "log", is_log=True)])
     assert [(each.id, each.source) for each in found] == [
         ("py-module-missing", "log"),
@@ -121,7 +133,9 @@ def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:
 
 def test_a_long_log_is_bounded() -> None:
     """Only the end of a log and the beginning of a line are read, and equal lines once."""
-    noise = "\n".join(f"E1121 17:53:13.1 {number} a.cc:1] something {number}" for number in range(30_000))
+    noise = "\n".join(
+        f"E1121 17:53:13.1 {number} a.cc:1] something {number}" for number in range(30_000)
+    )
     assert ids(f"{MISSING}\n{noise}") == []
     assert ids(f"{noise}\n{MISSING}") == ["py-module-missing"]
     assert ids("\\n" + "x" * 100_000 + MISSING) == []

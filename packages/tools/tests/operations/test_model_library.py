@@ -16,7 +16,9 @@ from constructs_triton_tools.operations import ModelLibrary
 
 def test_files_of_models_are_no_archives(tmp_path: Path, s3: Any) -> None:
     """An archive among the files that a deployment has placed is not listed, and blocks no name."""
-    s3.put_object(Bucket="models", Key=f"team/files/net/{'0' * 32}/net/env-3f9c2a1b.tar.gz", Body=b"")
+    s3.put_object(
+        Bucket="models", Key=f"team/files/net/{'0' * 32}/net/env-3f9c2a1b.tar.gz", Body=b""
+    )
     s3.put_object(Bucket="models", Key="team/files/old.tar.gz", Body=b"")
     library = ModelLibrary("models", "team/")
     assert library.archives_without_name() == ["files/old.tar.gz"]
@@ -43,7 +45,9 @@ def test_rejected_model_and_short_retention_are_refused(tmp_path: Path, s3: Any)
     """Nothing is uploaded; ``check=False`` uploads the model without its file."""
     library = ModelLibrary("models")
     path = write_models(tmp_path / "r", "net")
-    with pytest.raises(InvalidValueError, match=r"^prune_after: must be at least 1 day, got 1:00:00"):
+    with pytest.raises(
+        InvalidValueError, match=r"^prune_after: must be at least 1 day, got 1:00:00"
+    ):
         library.sync(path, prune_after=timedelta(hours=1))
     (path / "net/1/model.py").unlink()
     with pytest.raises(RepositoryError):
@@ -61,7 +65,10 @@ INDEX = b'{"version": 1, "target_models": {"tenant": "scorer-1a2b3c4d.tar.gz"}}'
         ("scorer-backbone.tar.gz", b"", r'grants for "scorer" allow .* "scorer-backbone\.tar\.gz"'),
         # The index lists this archive under another name.
         ("index.json", INDEX, "rename the model or that archive"),
-        *((f"{each}.tar.gz", b"", "") for each in ("scorer-1a2b3c4d", "scorer-backbones", "other-backbone")),
+        *(
+            (f"{each}.tar.gz", b"", "")
+            for each in ("scorer-1a2b3c4d", "scorer-backbones", "other-backbone")
+        ),
     ],
 )
 def test_name_whose_grant_allows_another_archive_is_refused(

@@ -51,7 +51,9 @@ def test_a_model_that_rejects_the_empty_request_is_loaded() -> None:
 
 def test_a_model_that_cannot_be_loaded_is_reported() -> None:
     """The endpoint's message is the reason, and the model is not called again."""
-    result = warm_model(Answers(refused("failed to load 'm', failed to poll from model repository")), "m", 3)
+    result = warm_model(
+        Answers(refused("failed to load 'm', failed to poll from model repository")), "m", 3
+    )
     assert result.calls == 0
     assert result.error is not None
     assert "failed to load" in str(result.error)
@@ -60,7 +62,9 @@ def test_a_model_that_cannot_be_loaded_is_reported() -> None:
 @pytest.mark.parametrize(
     ("calls", "instances", "reached"), [(1, 1, 1.0), (1, 4, 1.0), (2, 2, 1.5), (3, 2, 1.75)]
 )
-def test_random_calls_reach_some_instances_on_average(calls: int, instances: int, reached: float) -> None:
+def test_random_calls_reach_some_instances_on_average(
+    calls: int, instances: int, reached: float
+) -> None:
     """Each instance is missed by a call with the probability (n - 1) / n."""
     assert expected_instances(calls, instances) == reached
 

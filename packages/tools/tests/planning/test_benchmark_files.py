@@ -45,19 +45,28 @@ CELLS = [
         "a,ml.g5.xlarge,600,fast,1",
         'FILE: row 3, column "latency_ms": must be a number, got "fast"; write digits',
     ),
-    ('a,ml.g5.xlarge,"1,335",50,1', 'column "invocations_per_minute": must be a number, got "1,335"'),
+    (
+        'a,ml.g5.xlarge,"1,335",50,1',
+        'column "invocations_per_minute": must be a number, got "1,335"',
+    ),
     ("a,ml.g5.xlarge,1335,499,$0.94", 'column "price_per_hour": must be a number, got "$0.94"'),
     ("a,ml.g5.xlarge,1e3,499,1", 'column "invocations_per_minute": must be a number, got "1e3"'),
     ("a,ml.g5.xlarge,nan,499,1", 'column "invocations_per_minute": must be a number, got "nan"'),
     ("a,ml.g5.xlarge,-5,499,1", 'column "invocations_per_minute": must be from 0.000001 to'),
     ("a,ml.g5.xlarge,600,,1", 'column "latency_ms": must not be empty; fill it in'),
-    ("a,g5.xlarge,600,50,1", 'column "instance_type": must be the name of a SageMaker instance type'),
+    (
+        "a,g5.xlarge,600,50,1",
+        'column "instance_type": must be the name of a SageMaker instance type',
+    ),
     ("a,ml.g5.xlarge,600,50", "FILE: row 3: must have 5 cells like the headings, got 4"),
     (
         "a,ml.g5.xlarge,1,335,50,1",
         "FILE: row 3: must have 5 cells like the headings, got 6; correct its commas",
     ),
-    ("\x1b[31ma,ml.g5.xlarge,600,50,1", 'column "configuration": must be printable characters on one line'),
+    (
+        "\x1b[31ma,ml.g5.xlarge,600,50,1",
+        'column "configuration": must be printable characters on one line',
+    ),
     ('"a"b,ml.g5.xlarge,600,50,1', "FILE: row 3: is not valid CSV ("),
 ]
 FILES = [
@@ -72,7 +81,10 @@ FILES = [
     ("configuration,a;b", 'got "configuration", "a;b"; name the column "instance_type"'),
     (f'{HEADINGS}\n{GOOD}\n\n"a', "FILE: row 4: is not valid CSV ("),
     ('"a', "FILE: row 1: is not valid CSV ("),
-    (f"config,{HEADINGS}\n", 'must have one column "configuration", got "config" and "configuration"'),
+    (
+        f"config,{HEADINGS}\n",
+        'must have one column "configuration", got "config" and "configuration"',
+    ),
     (b"\xff\xfea\x00", "FILE: must be UTF-8, got byte 0xff at offset 0"),
     (
         f"{HEADINGS}\n{'x' * 200_000},ml.g5.xlarge,600,50,1",
@@ -92,9 +104,9 @@ def test_invalid_file_is_reported(tmp_path: Path, content: str | bytes, message:
 
 def test_all_invalid_cells_are_reported_at_once(tmp_path: Path) -> None:
     """A line for each, in the order of the file; after twenty lines only their number."""
-    lines = error_of(tmp_path / "b.csv", f"{HEADINGS}\na,x,y,50,1\n\n{GOOD}\na,ml.g5.xlarge,600,z,1\n").split(
-        "\n"
-    )
+    lines = error_of(
+        tmp_path / "b.csv", f"{HEADINGS}\na,x,y,50,1\n\n{GOOD}\na,ml.g5.xlarge,600,z,1\n"
+    ).split("\n")
     assert [line.split(": must")[0] for line in lines] == [
         'FILE: row 2, column "instance_type"',
         'FILE: row 2, column "invocations_per_minute"',
@@ -114,7 +126,9 @@ def test_price_may_be_missing_from_a_row(tmp_path: Path) -> None:
     path.write_text(f"{HEADINGS}\n{GOOD}\nb,ml.g5.xlarge,600,50,\n")
     assert [row.price_per_hour for row in read_measurements(path)] == [Decimal("1.41"), None]
     path.unlink()
-    with pytest.raises(InvalidValueError, match=r"b\.csv: cannot be read \(No such file or directory\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"b\.csv: cannot be read \(No such file or directory\)"
+    ):
         read_measurements(path)
 
 
@@ -122,7 +136,10 @@ def test_prices_are_read_exactly(tmp_path: Path) -> None:
     """A price is the decimal in the file, and nothing guesses which of two prices applies."""
     path = tmp_path / "prices.csv"
     path.write_text("instance_type,price\nml.g4dn.xlarge,0.7364\nml.g5.xlarge,1.41\n")
-    assert read_prices(path) == {"ml.g4dn.xlarge": Decimal("0.7364"), "ml.g5.xlarge": Decimal("1.41")}
+    assert read_prices(path) == {
+        "ml.g4dn.xlarge": Decimal("0.7364"),
+        "ml.g5.xlarge": Decimal("1.41"),
+    }
     path.write_text("instance_type,price_per_hour\nml.g5.xlarge,1.41\nml.g5.xlarge,1.5\n")
     with pytest.raises(
         InvalidValueError, match=r'row 3, column "instance_type": must not repeat, got "ml\.g5'
@@ -161,7 +178,11 @@ def test_other_numbers_are_errors(text: str) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["\n" * 20_001, f"{HEADINGS}\n" + ",".join(["x"] * 2_000_001), f"{HEADINGS}\n{'x' * (16 << 20)}"],
+    [
+        "\n" * 20_001,
+        f"{HEADINGS}\n" + ",".join(["x"] * 2_000_001),
+        f"{HEADINGS}\n{'x' * (16 << 20)}",
+    ],
     ids=["lines", "cells", "bytes"],
 )
 def test_large_file_is_refused(tmp_path: Path, content: str) -> None:

@@ -49,7 +49,9 @@ def plans_within(path: Path, latency_ms: float) -> list[Plan]:
 def test_all_instance_counts_and_costs(benchmark: Path) -> None:
     """All 24 counts and hourly costs follow from throughput and price, to the last digit."""
     plans = plans_within(benchmark, 500)
-    planned = [(plan.configuration, plan.initial_instance_count, plan.cost_per_hour) for plan in plans]
+    planned = [
+        (plan.configuration, plan.initial_instance_count, plan.cost_per_hour) for plan in plans
+    ]
     published = [(row["config"], *(Decimal(row[name]) for name in RESULTS)) for row in ROWS]
     assert len(plans) == 24
     assert planned == published
@@ -69,7 +71,8 @@ def test_limit_that_nothing_meets_is_an_error_with_the_fastest(benchmark: Path) 
     """The error has the limit and the fastest measured configuration; its latency as the limit succeeds."""
     with pytest.raises(InvalidValueError) as error:
         cheapest(plans_within(benchmark, 277))
-    assert "got 277; the fastest is trt-db on ml.g4dn.12xlarge with 278 ms: set latency_ms to 278" in str(
-        error.value
+    assert (
+        "got 277; the fastest is trt-db on ml.g4dn.12xlarge with 278 ms: set latency_ms to 278"
+        in str(error.value)
     )
     assert cheapest(plans_within(benchmark, 278)).instance_type == "ml.g4dn.12xlarge"

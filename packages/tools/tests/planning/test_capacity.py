@@ -48,7 +48,10 @@ def test_instance_count_is_the_smallest_that_handles_the_load(
     per_minute: float, requirement: dict[str, Any], count: int
 ) -> None:
     """An exact quotient needs no further instance, where floating point would add one."""
-    assert plan(measured(invocations_per_minute=per_minute), **requirement).initial_instance_count == count
+    assert (
+        plan(measured(invocations_per_minute=per_minute), **requirement).initial_instance_count
+        == count
+    )
 
 
 @settings(deadline=None)
@@ -91,7 +94,10 @@ def test_cost_is_exact() -> None:
 
 def test_all_missing_prices_are_listed() -> None:
     """No price is built in, not even of well-known types."""
-    rows = [measured(price_per_hour=None), measured(instance_type="ml.g6.xlarge", price_per_hour=None)]
+    rows = [
+        measured(price_per_hour=None),
+        measured(instance_type="ml.g6.xlarge", price_per_hour=None),
+    ]
     with pytest.raises(InvalidValueError, match=r'got none for "ml\.g5\.xlarge", "ml\.g6\.xlarge"'):
         plan_all(rows, Requirement(requests_per_second=1), {"ml.g4dn.xlarge": 1})
 
@@ -120,13 +126,33 @@ def test_configuration_measured_at_several_loads() -> None:
     ("build", "values", "message"),
     [
         (required, {"requests_per_second": 0}, "requests_per_second: must be from 0.000001 to"),
-        (required, {"requests_per_second": float("nan")}, "requests_per_second: must be from .*, got nan"),
+        (
+            required,
+            {"requests_per_second": float("nan")},
+            "requests_per_second: must be from .*, got nan",
+        ),
         (required, {"latency_ms": -1}, "latency_ms: must be from .*, got -1"),
-        (required, {"headroom": 20}, "headroom: must be from 0 to 1, got 20; write 20 percent as 0.2"),
+        (
+            required,
+            {"headroom": 20},
+            "headroom: must be from 0 to 1, got 20; write 20 percent as 0.2",
+        ),
         (required, {"safety_factor": 0}, "safety_factor: must be from .* to 1, got 0"),
-        (required, {"safety_factor": 50}, "safety_factor: .* to 1, got 50; write 50 percent as 0.5"),
-        (required, {"min_capacity": 0}, "min_capacity: must be a whole number of at least 1, got 0"),
-        (required, {"min_capacity": 1.5}, "min_capacity: must be a whole number of at least 1, got 1.5"),
+        (
+            required,
+            {"safety_factor": 50},
+            "safety_factor: .* to 1, got 50; write 50 percent as 0.5",
+        ),
+        (
+            required,
+            {"min_capacity": 0},
+            "min_capacity: must be a whole number of at least 1, got 0",
+        ),
+        (
+            required,
+            {"min_capacity": 1.5},
+            "min_capacity: must be a whole number of at least 1, got 1.5",
+        ),
         (measured, {"configuration": " "}, 'configuration: must not be empty, got " "'),
         (measured, {"instance_type": "g5.xlarge"}, 'instance_type: .*did you mean "ml.g5.xlarge"'),
         (measured, {"invocations_per_minute": 0}, "invocations_per_minute: must be from .*, got 0"),
@@ -192,7 +218,9 @@ def test_dictionary_can_be_written_as_json() -> None:
         ({"min_capacity": 30}, 30, 30),
     ],
 )
-def test_counts_at_their_boundaries(requirement: dict[str, Any], initial: int, maximum: int) -> None:
+def test_counts_at_their_boundaries(
+    requirement: dict[str, Any], initial: int, maximum: int
+) -> None:
     """For 600 invocations a minute and instance, and 100 requests a second."""
     sized = plan(measured(), **requirement)
     assert (sized.initial_instance_count, sized.max_capacity) == (initial, maximum)
@@ -201,11 +229,17 @@ def test_counts_at_their_boundaries(requirement: dict[str, Any], initial: int, m
 def test_defaults_of_a_requirement() -> None:
     """No latency limit, no headroom, a safety factor of one half, one instance."""
     given = Requirement(requests_per_second=1)
-    assert (given.latency_ms, given.headroom, given.safety_factor, given.min_capacity) == (None, 0, 0.5, 1)
+    assert (given.latency_ms, given.headroom, given.safety_factor, given.min_capacity) == (
+        None,
+        0,
+        0.5,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
-    ("limit", "meets"), [(None, True), (50, True), (50.0, True), (49.999999, False), (Decimal("50.1"), True)]
+    ("limit", "meets"),
+    [(None, True), (50, True), (50.0, True), (49.999999, False), (Decimal("50.1"), True)],
 )
 def test_latency_limit_is_inclusive(limit: Any, meets: bool) -> None:
     """A measured latency of exactly the limit meets it."""
@@ -243,7 +277,8 @@ def test_cheapest_compares_the_whole_cost_per_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prices", "expected"), [({}, ["1.5", "2"]), ({TYPE: 3}, ["3", "3"]), ({"ml.g6.xlarge": 3}, ["1.5", "2"])]
+    ("prices", "expected"),
+    [({}, ["1.5", "2"]), ({TYPE: 3}, ["3", "3"]), ({"ml.g6.xlarge": 3}, ["1.5", "2"])],
 )
 def test_price_of_each_measurement(prices: dict[str, int], expected: list[str]) -> None:
     """Measurements of one type may have different prices of their own; the table has one for all of them."""

@@ -8,13 +8,20 @@ from functools import lru_cache
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.planning.model_cache import CachedModel, CacheResult, _Fleet, simulate_cache
+from constructs_triton_tools.planning.model_cache import (
+    CachedModel,
+    CacheResult,
+    _Fleet,
+    simulate_cache,
+)
 
 MODELS = [CachedModel(f"m{number}", 100, 2.0, latency_ms=10) for number in range(40)]
 
 
 def simulate(memory_mib: float, instances: int = 1, rate: float = 1.0) -> CacheResult:
-    return simulate_cache(MODELS, memory_mib=memory_mib, instances=instances, requests_per_second=rate)
+    return simulate_cache(
+        MODELS, memory_mib=memory_mib, instances=instances, requests_per_second=rate
+    )
 
 
 def test_order_of_unloading_is_that_of_an_lru_cache() -> None:
@@ -51,10 +58,16 @@ def test_instances_add_their_memory() -> None:
 def test_request_during_a_load_waits_for_the_rest() -> None:
     """A second request one second after the first waits for the second half of the load."""
     fleet = _Fleet(MODELS, 1000, 1)
-    assert [fleet.call(0, now) for now in (5.0, 6.0, 7.5)] == [(2, True, 1), (1, False, 1), (0, False, 1)]
+    assert [fleet.call(0, now) for now in (5.0, 6.0, 7.5)] == [
+        (2, True, 1),
+        (1, False, 1),
+        (0, False, 1),
+    ]
 
 
 def test_model_larger_than_the_memory_is_an_error() -> None:
     """The error names the model, its memory and the limit."""
-    with pytest.raises(InvalidValueError, match=r'model "m0": must fit into 99 MiB of memory, got 100 MiB'):
+    with pytest.raises(
+        InvalidValueError, match=r'model "m0": must fit into 99 MiB of memory, got 100 MiB'
+    ):
         simulate(99)

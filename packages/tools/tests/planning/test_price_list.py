@@ -24,8 +24,14 @@ FILTERS = [
 
 def product(usage_type: str, *prices: str, unit: str = "Hrs") -> str:
     """A product as the API returns it: a string of JSON."""
-    dimensions = {str(n): {"unit": unit, "pricePerUnit": {"USD": price}} for n, price in enumerate(prices)}
-    attributes = {"usagetype": usage_type, "regionCode": "eu-west-1", "instanceName": "ml.g5.xlarge"}
+    dimensions = {
+        str(n): {"unit": unit, "pricePerUnit": {"USD": price}} for n, price in enumerate(prices)
+    }
+    attributes = {
+        "usagetype": usage_type,
+        "regionCode": "eu-west-1",
+        "instanceName": "ml.g5.xlarge",
+    }
     terms = {"OnDemand": {"A.B": {"priceDimensions": dimensions}}} if prices else {}
     return json.dumps({"product": {"attributes": attributes}, "terms": terms})
 
@@ -62,7 +68,10 @@ FORM = r"^ml\.g5\.xlarge: the AWS Price List API"
     ("products", "message"),
     [
         ([], f"{ONE} none"),
-        ([product(HOSTING, "1.57"), product("EUW2-Host:ml.g5.xlarge", "1.63")], rf"{ONE} 1\.57, 1\.63"),
+        (
+            [product(HOSTING, "1.57"), product("EUW2-Host:ml.g5.xlarge", "1.63")],
+            rf"{ONE} 1\.57, 1\.63",
+        ),
         ([product(HOSTING, "1.57", unit="GB")], f"{ONE} none"),
         *(([each], FORM) for each in ("", "[]", "{}", '{"product": {"attributes": null}}')),
         *(([product(HOSTING, price)], FORM) for price in ("1.5x", "1e999")),

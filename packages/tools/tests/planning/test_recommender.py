@@ -39,11 +39,15 @@ def recommendation(instance_type: str, **values: Any) -> dict[str, Any]:
             "InstanceType": instance_type,
             "InitialInstanceCount": count,
         },
-        "ModelConfiguration": {"EnvironmentParameters": parameters if parameters[0]["Value"] else []},
+        "ModelConfiguration": {
+            "EnvironmentParameters": parameters if parameters[0]["Value"] else []
+        },
     }
 
 
-def job(*recommendations: dict[str, Any], status: str = "COMPLETED", **values: Any) -> dict[str, Any]:
+def job(
+    *recommendations: dict[str, Any], status: str = "COMPLETED", **values: Any
+) -> dict[str, Any]:
     """A job of the shape of AWS's benchmark of BERT."""
     return {
         "JobName": "bert",
@@ -60,8 +64,12 @@ def job(*recommendations: dict[str, Any], status: str = "COMPLETED", **values: A
 
 
 def bert_job() -> dict[str, Any]:
-    cheap = recommendation("ml.g4dn.xlarge", MaxInvocations=3192, ModelLatency=783, CostPerHour=0.7364)
-    large = recommendation("ml.g4dn.12xlarge", MaxInvocations=5356, ModelLatency=278, CostPerHour=4.89)
+    cheap = recommendation(
+        "ml.g4dn.xlarge", MaxInvocations=3192, ModelLatency=783, CostPerHour=0.7364
+    )
+    large = recommendation(
+        "ml.g4dn.12xlarge", MaxInvocations=5356, ModelLatency=278, CostPerHour=4.89
+    )
     return job(recommendation("ml.g4dn.2xlarge"), cheap, large)
 
 
@@ -87,7 +95,9 @@ def test_tests_without_a_result_are_left_out() -> None:
     serverless = recommendation("ml.g5.xlarge")
     del serverless["EndpointConfiguration"]["InstanceType"]
     failed = recommendation("ml.g5.xlarge", MaxInvocations=None)
-    (kept,) = read_recommendations(job(serverless, failed, recommendation("ml.g5.2xlarge", model="")))
+    (kept,) = read_recommendations(
+        job(serverless, failed, recommendation("ml.g5.2xlarge", model=""))
+    )
     assert (kept.configuration, kept.instance_type) == ("bert", "ml.g5.2xlarge")
 
 
@@ -96,7 +106,10 @@ def test_price_is_that_of_one_instance() -> None:
     pair = recommendation("ml.g5.xlarge", count=2, CostPerHour=2.8161001205444336)
     assert read_recommendations(job(pair))[0].price_per_hour == Decimal("1.4081")
     assert (
-        read_recommendations(job(recommendation("ml.g5.xlarge", CostPerHour=None)))[0].price_per_hour is None
+        read_recommendations(job(recommendation("ml.g5.xlarge", CostPerHour=None)))[
+            0
+        ].price_per_hour
+        is None
     )
 
 
@@ -108,9 +121,18 @@ def test_price_is_that_of_one_instance() -> None:
         (job(), r"job bert: has no results for instances; look at its steps"),
         ({}, r"job: must be the output of `aws sagemaker describe-inference-recommendations-job`"),
         ([], r"job: must be the output of"),
-        (job(recommendation("ml.g5.xlarge", count=0)), r"job bert: InitialInstanceCount: .* got 0; save the"),
-        (job(recommendation("ml.g5.xlarge", CostPerHour="x")), r'job bert: CostPerHour: .* got "x"'),
-        (job(recommendation("ml.g5.xlarge", CostPerHour=1e300)), r"job bert: CostPerHour: .* got 1e\+300"),
+        (
+            job(recommendation("ml.g5.xlarge", count=0)),
+            r"job bert: InitialInstanceCount: .* got 0; save the",
+        ),
+        (
+            job(recommendation("ml.g5.xlarge", CostPerHour="x")),
+            r'job bert: CostPerHour: .* got "x"',
+        ),
+        (
+            job(recommendation("ml.g5.xlarge", CostPerHour=1e300)),
+            r"job bert: CostPerHour: .* got 1e\+300",
+        ),
     ],
 )
 def test_unusable_job_is_refused(described: Any, message: str) -> None:
@@ -147,10 +169,16 @@ def test_request_is_that_of_the_benchmark() -> None:
     made = request(
         environment={"OMP_NUM_THREADS": ["2", "4"]},
         max_parallel_tests=2,
-        container={"Domain": "NATURAL_LANGUAGE_PROCESSING", "Task": "FILL_MASK", "Framework": "PYTORCH"},
+        container={
+            "Domain": "NATURAL_LANGUAGE_PROCESSING",
+            "Task": "FILL_MASK",
+            "Framework": "PYTORCH",
+        },
     ).to_request()
     assert (
-        not ParamValidator().validate(made, shape("CreateInferenceRecommendationsJob", "input")).has_errors()
+        not ParamValidator()
+        .validate(made, shape("CreateInferenceRecommendationsJob", "input"))
+        .has_errors()
     )
     config = made["InputConfig"]
     assert config["TrafficPattern"] == {
@@ -180,7 +208,10 @@ def test_request_is_that_of_the_benchmark() -> None:
         ({"instance_types": ["g5.xlarge"]}, r'did you mean "ml\.g5\.xlarge"'),
         ({"phases": []}, r"phases: must have at least 1 entries"),
         ({"environment": {"A": []}}, r'environment\["A"\]: must have from 1 to 3 entries'),
-        ({"environment": {str(n): ["1"] for n in range(6)}}, r"environment: must have from 1 to 5 entries"),
+        (
+            {"environment": {str(n): ["1"] for n in range(6)}},
+            r"environment: must have from 1 to 5 entries",
+        ),
         ({"latency_ms": 0}, r"latency_ms: must be from 1"),
         ({"role_arn": "role"}, r"request: botocore refuses it .*RoleArn"),
     ],

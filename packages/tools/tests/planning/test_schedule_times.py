@@ -45,8 +45,14 @@ NOT_SUPPORTED = r"schedule: this expression is not supported, got"
 @pytest.mark.parametrize(
     ("expression", "time_zone", "message"),
     [
-        *((f"cron(0 8 {each})", "UTC", NOT_SUPPORTED) for each in ("* * ?", "L * ? *", "? * MOO *")),
-        *((each, "UTC", NOT_SUPPORTED) for each in ("cron(0 25 * * ? *)", "rate(0 days)", "rate(1 year)")),
+        *(
+            (f"cron(0 8 {each})", "UTC", NOT_SUPPORTED)
+            for each in ("* * ?", "L * ? *", "? * MOO *")
+        ),
+        *(
+            (each, "UTC", NOT_SUPPORTED)
+            for each in ("cron(0 25 * * ? *)", "rate(0 days)", "rate(1 year)")
+        ),
         *((each, "UTC", NOT_SUPPORTED) for each in ("at(noon)", "every day")),
         ("rate(1 day)", "Berlin", r'time zone: must be an IANA time zone, got "Berlin"'),
     ],

@@ -11,7 +11,12 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, simulate
-from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.scaling import (
+    Scaling,
+    ScheduledAction,
+    StepScaling,
+    TargetTracking,
+)
 from constructs_triton_tools.planning.simulation_result import Simulation
 
 # trt-db on ml.g4dn.2xlarge in AWS's benchmark of BERT: what one instance serves, and its price.
@@ -22,7 +27,9 @@ STEP = Traffic.pattern("step", low=1500, high=9000)
 IDEAL = Assumptions(metric_delay_minutes=0)
 
 
-def run(invocations: Sequence[int], *policies: Any, fleet: Fleet | None = None, **scaling: Any) -> Simulation:
+def run(
+    invocations: Sequence[int], *policies: Any, fleet: Fleet | None = None, **scaling: Any
+) -> Simulation:
     """Simulate a fleet whose instances serve 100 requests a minute and start in 2 minutes."""
     settings = {"min_capacity": 1, "max_capacity": 10, "policies": policies, **scaling}
     fleet = fleet or Fleet(invocations_per_minute=100, start_minutes=2)
@@ -144,13 +151,17 @@ def test_concurrent_requests_are_seen_within_a_minute() -> None:
     fleet = Fleet(invocations_per_minute=100, start_minutes=2, latency_ms=2000)
     policy = TargetTracking(target=1, metric="ConcurrentRequestsPerModel")
     assert desired(run([90], policy, fleet=fleet)) == [3]
-    with pytest.raises(InvalidValueError, match=r"latency_ms: is required to simulate a policy on concurr"):
+    with pytest.raises(
+        InvalidValueError, match=r"latency_ms: is required to simulate a policy on concurr"
+    ):
         run([90], policy)
 
 
 def test_larger_need_in_a_cooldown_counts_what_was_added() -> None:
     """During the scale-out cooldown only a larger scale-out happens; afterwards any does."""
-    slow, quick = (TargetTracking(target=50, scale_out_cooldown_seconds=time) for time in (1200, 60))
+    slow, quick = (
+        TargetTracking(target=50, scale_out_cooldown_seconds=time) for time in (1200, 60)
+    )
     load = [200] * 10 + [210] * 10
     assert max(desired(run(load, quick))) == 5
     assert max(desired(run(load, slow))) == 4
@@ -165,10 +176,15 @@ def test_larger_need_in_a_cooldown_counts_what_was_added() -> None:
         ("ExactCapacity", 7, [7, 7, 7]),
     ],
 )
-def test_step_policy_adjusts_the_count(adjustment_type: str, adjustment: int, counts: list[int]) -> None:
+def test_step_policy_adjusts_the_count(
+    adjustment_type: str, adjustment: int, counts: list[int]
+) -> None:
     """Each adjustment type changes one instance as the service does."""
     policy = StepScaling(
-        threshold=50, steps=((0, None, adjustment),), adjustment_type=adjustment_type, metric="Invocations"
+        threshold=50,
+        steps=((0, None, adjustment),),
+        adjustment_type=adjustment_type,
+        metric="Invocations",
     )
     assert desired(run([90] * 3, policy)) == counts
 
@@ -177,7 +193,9 @@ def test_step_depends_on_the_distance_from_the_threshold() -> None:
     """The lower bound of a step belongs to it; below a threshold the upper bound does."""
     out = StepScaling(threshold=50, steps=((0, 20, 1), (20, None, 5)), metric="Invocations")
     assert [desired(run([load], out))[0] for load in (49, 50, 69, 70)] == [1, 2, 2, 6]
-    into = StepScaling(threshold=50, steps=((-20, 0, -1), (None, -20, -3)), above=False, metric="Invocations")
+    into = StepScaling(
+        threshold=50, steps=((-20, 0, -1), (None, -20, -3)), above=False, metric="Invocations"
+    )
     counts = [desired(run([load], into, initial_instance_count=5))[0] for load in (51, 50, 31, 30)]
     assert counts == [5, 4, 4, 2]
 
@@ -217,7 +235,9 @@ def test_schedule_acts_at_once_and_keeps_its_bounds() -> None:
 
 def test_cron_schedule_uses_the_start_and_the_time_zone() -> None:
     """The patterns start at midnight UTC, which is one o'clock in Berlin."""
-    action = ScheduledAction(schedule="cron(30 1 ? * MON *)", min_capacity=5, time_zone="Europe/Berlin")
+    action = ScheduledAction(
+        schedule="cron(30 1 ? * MON *)", min_capacity=5, time_zone="Europe/Berlin"
+    )
     assert desired(run([0] * 40, schedules=(action,)))[29:31] == [1, 5]
 
 
@@ -262,24 +282,42 @@ def test_cheaper_fixed_fleet_is_mentioned() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Scaling(min_capacity=0, max_capacity=3), r"min_capacity: must be from 1 to max_capacity"),
+        (
+            lambda: Scaling(min_capacity=0, max_capacity=3),
+            r"min_capacity: must be from 1 to max_capacity",
+        ),
         (lambda: Scaling(min_capacity=3, max_capacity=2), r"min_capacity: .* got 3"),
         (
             lambda: Scaling(min_capacity=1, max_capacity=3, initial_instance_count=4),
             r"initial_instance_count: must be from 1 to 3, got 4",
         ),
         (lambda: TargetTracking(target=0), r"target: must be from"),
-        (lambda: TargetTracking(target=5, metric="InvocationsPerInstanc"), r'did you mean "InvocationsPerI'),
-        (lambda: TargetTracking(target=5, metric="ModelLatency"), r"metric: cannot be derived from traffic"),
+        (
+            lambda: TargetTracking(target=5, metric="InvocationsPerInstanc"),
+            r'did you mean "InvocationsPerI',
+        ),
+        (
+            lambda: TargetTracking(target=5, metric="ModelLatency"),
+            r"metric: cannot be derived from traffic",
+        ),
         (
             lambda: StepScaling(threshold=5, steps=(), adjustment_type="ExactCapacit"),
             r'adjustment_type: .* did you mean "ExactCapacity"',
         ),
-        (lambda: ScheduledAction(schedule=5), r"schedule 5: has no bounds; set min_capacity or max_cap"),
+        (
+            lambda: ScheduledAction(schedule=5),
+            r"schedule 5: has no bounds; set min_capacity or max_cap",
+        ),
         (lambda: ScheduledAction(schedule=5, min_capacity=-1), r"schedule 5: .* got -1"),
-        (lambda: Fleet(invocations_per_minute=5, start_minutes=-1), r"start_minutes: must be a whole"),
+        (
+            lambda: Fleet(invocations_per_minute=5, start_minutes=-1),
+            r"start_minutes: must be a whole",
+        ),
         (lambda: Assumptions(scale_out_points=0), r"scale_out_points: must be a whole .* from 1"),
-        (lambda: Assumptions(scale_in_fraction=90), r"scale_in_fraction: .* write 90 percent as 0\.9"),
+        (
+            lambda: Assumptions(scale_in_fraction=90),
+            r"scale_in_fraction: .* write 90 percent as 0\.9",
+        ),
     ],
 )
 def test_invalid_values_are_refused(build: Any, message: str) -> None:

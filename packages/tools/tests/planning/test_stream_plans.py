@@ -41,7 +41,9 @@ def plan(measurement: Measurement, **requirement: Any) -> Plan:
     ("streams", "headroom", "instances", "most"),
     [(100, 0, 25, 50), (101, 0, 26, 51), (100, 0.2, 30, 60), (1, 0, 1, 1)],
 )
-def test_instances_for_open_streams(streams: float, headroom: float, instances: int, most: int) -> None:
+def test_instances_for_open_streams(
+    streams: float, headroom: float, instances: int, most: int
+) -> None:
     """The smallest count whose instances hold all streams, and the smallest at half of what they hold."""
     sized = plan(measured(), concurrent_streams=streams, headroom=headroom)
     assert (sized.initial_instance_count, sized.max_capacity) == (instances, most)
@@ -77,8 +79,12 @@ def test_cheapest_meets_every_limit() -> None:
 def test_missed_limit_is_named() -> None:
     """The message is about the plan that misses its limits by least, and the first limit it misses."""
     rows = [measured("a", between_tokens_ms=90), measured("b", between_tokens_ms=42)]
-    plans = plan_all(rows, Requirement(concurrent_streams=1, first_token_ms=200, between_tokens_ms=40))
-    with pytest.raises(InvalidValueError, match=r"between_tokens_ms: .* got 40; the fastest is b .* 42 ms"):
+    plans = plan_all(
+        rows, Requirement(concurrent_streams=1, first_token_ms=200, between_tokens_ms=40)
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"between_tokens_ms: .* got 40; the fastest is b .* 42 ms"
+    ):
         cheapest(plans)
 
 
@@ -91,14 +97,28 @@ NOT_MEASURED = ": was not measured for a on .*load-test --stream"
     ("measurement", "requirement", "message"),
     [
         ({"concurrency": None}, {"concurrent_streams": 10}, f"concurrency{NOT_MEASURED}"),
-        ({"first_token_ms": None}, {**RATE, "first_token_ms": 200}, f"first_token_ms{NOT_MEASURED}"),
-        ({"between_tokens_ms": None}, {**RATE, "between_tokens_ms": 40}, f"between_tokens_ms{NOT_MEASURED}"),
+        (
+            {"first_token_ms": None},
+            {**RATE, "first_token_ms": 200},
+            f"first_token_ms{NOT_MEASURED}",
+        ),
+        (
+            {"between_tokens_ms": None},
+            {**RATE, "between_tokens_ms": 40},
+            f"between_tokens_ms{NOT_MEASURED}",
+        ),
         ({}, {}, "or concurrent_streams, got none.*; give one of them"),
-        ({}, {**RATE, "concurrent_streams": 1}, "got requests_per_second and concurrent.*; give one of them"),
+        (
+            {},
+            {**RATE, "concurrent_streams": 1},
+            "got requests_per_second and concurrent.*; give one of them",
+        ),
         *(({name: 0}, RATE, f"{name}: must be from .*, got 0") for name in FIGURES),
     ],
 )
-def test_what_cannot_be_planned(measurement: Any, requirement: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_planned(
+    measurement: Any, requirement: dict[str, Any], message: str
+) -> None:
     """Figures that are not measured or not positive, and no load or two, which would give two answers."""
     with pytest.raises(InvalidValueError, match=message):
         plan_all([measured(**measurement)], Requirement(**requirement))

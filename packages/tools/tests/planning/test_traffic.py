@@ -30,7 +30,9 @@ def metric_data(tmp_path: Path, *results: Any) -> Path:
 
 def test_minutes_without_a_row_have_no_invocations(tmp_path: Path) -> None:
     """Rows may be in any order, and a gap is filled with zeros."""
-    traffic = read_traffic(csv(tmp_path, "Minute,Invocations,note\n3,40\n0,10,\n".replace("40", "40,x")))
+    traffic = read_traffic(
+        csv(tmp_path, "Minute,Invocations,note\n3,40\n0,10,\n".replace("40", "40,x"))
+    )
     assert traffic.invocations == (10, 0, 0, 40)
 
 
@@ -42,7 +44,9 @@ def test_timestamps_set_the_start(tmp_path: Path) -> None:
     assert traffic.start == datetime(2026, 3, 2, 8, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("times", [["2026-03-02T08:02:00+00:00", "2026-03-02T08:00:00+00:00"], [1120, 1000]])
+@pytest.mark.parametrize(
+    "times", [["2026-03-02T08:02:00+00:00", "2026-03-02T08:00:00+00:00"], [1120, 1000]]
+)
 def test_output_of_get_metric_data(tmp_path: Path, times: list[Any]) -> None:
     """Both versions of the AWS CLI are read, newest first, with floats for counts."""
     result = {"Id": "m", "Label": "Invocations", "Timestamps": times, "Values": [12.0, 1e3]}
@@ -52,7 +56,10 @@ def test_output_of_get_metric_data(tmp_path: Path, times: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("minute,invocations\n-1,5\n", r'column "minute": must be a whole number from 0 to 527039, got "-1"'),
+        (
+            "minute,invocations\n-1,5\n",
+            r'column "minute": must be a whole number from 0 to 527039, got "-1"',
+        ),
         ("minute,invocations\n1,-5\n", r'column "invocations": must be from 0'),
         ("timestamp,invocations\nMonday,5\n", r'must be a time in ISO 8601, got "Monday"'),
         ("invocations\n5\n", r"row 2: has no minute or timestamp"),
@@ -74,7 +81,10 @@ POINT = {"Timestamps": [0], "Values": [1]}
         ([POINT, POINT], r"must be the output of `aws cloudwatch get-metric-data`"),
         ([{"Timestamps": [], "Values": []}], r"has no data points"),
         # Five minutes of invocations would look like one minute with all of them.
-        ([{"Timestamps": [0, 300, 900], "Values": [1, 2, 3]}], r"got one each 300 seconds; query CloudWatch"),
+        (
+            [{"Timestamps": [0, 300, 900], "Values": [1, 2, 3]}],
+            r"got one each 300 seconds; query CloudWatch",
+        ),
         # Python has no time after the year 9999.
         ([{"Timestamps": [2**39], "Values": [1]}], "Timestamps: must be a time in ISO 8601"),
     ],
@@ -104,8 +114,14 @@ def test_patterns_reach_their_levels() -> None:
     [
         (lambda: pattern("spikes", low=1, high=2), r'got "spikes"; did you mean "spike"\?'),
         (lambda: pattern("step", low=3, high=2), r"low: must be from 0 to high"),
-        (lambda: pattern("step", low=1, high=2, high_minutes=500), r"high_minutes: must be from 1 to 180"),
-        *((lambda counts=counts: Traffic(counts), r"invocations") for counts in ((), (1, -1), (0.5,))),
+        (
+            lambda: pattern("step", low=1, high=2, high_minutes=500),
+            r"high_minutes: must be from 1 to 180",
+        ),
+        *(
+            (lambda counts=counts: Traffic(counts), r"invocations")
+            for counts in ((), (1, -1), (0.5,))
+        ),
     ],
 )
 def test_invalid_traffic_is_refused(build: Any, message: str) -> None:
@@ -118,7 +134,9 @@ def test_invalid_traffic_is_refused(build: Any, message: str) -> None:
 def test_reading_never_waits_and_never_ends_in_a_device(tmp_path: Path, name: str) -> None:
     """A pipe has no writer, and a device may have no end."""
     os.mkfifo(tmp_path / name)
-    with pytest.raises(InvalidValueError, match=r"cannot be read \(a named pipe instead of a file\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"cannot be read \(a named pipe instead of a file\)"
+    ):
         read_traffic(tmp_path / name)
     (tmp_path / name).unlink()
     (tmp_path / name).symlink_to("/dev/zero")

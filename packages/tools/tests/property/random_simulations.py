@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from random import Random
 
 from constructs_triton_tools.planning import Assumptions, Fleet, Traffic
-from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.scaling import (
+    Scaling,
+    ScheduledAction,
+    StepScaling,
+    TargetTracking,
+)
 from constructs_triton_tools.planning.simulation_result import Simulation
 
 METRICS = ("InvocationsPerInstance", "Invocations", "GPUUtilization", "ConcurrentRequestsPerModel")
@@ -29,9 +34,13 @@ def draw(rng: Random, *, only_out: bool = False) -> Case:
     invocations = tuple(rng.choice((0, rng.randint(0, 5000))) for _ in range(rng.randint(1, 200)))
     policies = [_tracking(rng, only_out) for _ in range(rng.randint(0, 2))]
     steps = [] if only_out else [_steps(rng) for _ in range(rng.randint(0, 1))]
-    action = ScheduledAction(schedule=rng.randint(0, 100), min_capacity=low + 1, max_capacity=high + 2)
+    action = ScheduledAction(
+        schedule=rng.randint(0, 100), min_capacity=low + 1, max_capacity=high + 2
+    )
     schedules = () if only_out or rng.random() < 0.6 else (action,)
-    scaling = Scaling(min_capacity=low, max_capacity=high, policies=(*policies, *steps), schedules=schedules)
+    scaling = Scaling(
+        min_capacity=low, max_capacity=high, policies=(*policies, *steps), schedules=schedules
+    )
     fleet = Fleet(
         invocations_per_minute=rng.uniform(10, 1000),
         start_minutes=rng.randint(0, 12),
@@ -63,7 +72,9 @@ def _steps(rng: Random) -> StepScaling:
         threshold=rng.uniform(5, 500),
         above=above,
         metric=rng.choice(METRICS),
-        steps=((0, 50, sign), (50, None, 3 * sign)) if above else ((-50, 0, sign), (None, -50, 3 * sign)),
+        steps=((0, 50, sign), (50, None, 3 * sign))
+        if above
+        else ((-50, 0, sign), (None, -50, 3 * sign)),
         adjustment_type=rng.choice(("ChangeInCapacity", "PercentChangeInCapacity")),
         evaluation_periods=rng.randint(1, 3),
         period_minutes=rng.randint(1, 5),
@@ -80,6 +91,9 @@ def check(case: Case, result: Simulation) -> None:
     assert all(lowest <= minute.in_service <= highest for minute in minutes)
     assert all(lowest <= minute.desired <= highest for minute in minutes)
     assert all(min(minute.served, minute.failed, minute.waiting) >= 0 for minute in minutes)
-    assert result.arrived == sum(minute.served for minute in minutes) + result.failed + minutes[-1].waiting
+    assert (
+        result.arrived
+        == sum(minute.served for minute in minutes) + result.failed + minutes[-1].waiting
+    )
     assert result.perfect_cost <= result.fixed_cost
     assert result.advice

@@ -94,7 +94,9 @@ def environment(folder: Path) -> bytes:
     if not (folder / "wheels").exists():
         write_wheels(folder / "wheels")
         (folder / "requirements.txt").write_text("--no-index\n--find-links ./wheels\npure\n")
-    return build(read_requirements(folder / "requirements.txt"), image_target()).archive.read_bytes()
+    return build(
+        read_requirements(folder / "requirements.txt"), image_target()
+    ).archive.read_bytes()
 
 
 def lock_of_local_server(folder: Path) -> bytes:
@@ -118,7 +120,10 @@ def plan(folder: Path) -> bytes:
             sha256 = sha256_of(draft / "content" / PLAN_FILE)
             manifest = PlanManifest(**{**texts, **numbers, "key": "key", "plan_sha256": sha256})  # type: ignore[arg-type]
             found = cache.keep(draft, manifest)
-    return b"".join(each.read_bytes() for each in (found.plan, found.log)) + repr(found.manifest).encode()
+    return (
+        b"".join(each.read_bytes() for each in (found.plan, found.log))
+        + repr(found.manifest).encode()
+    )
 
 
 USES = [packed, placed, digest, report, outline, environment, lock_of_local_server, plan]
@@ -186,7 +191,16 @@ def link_elsewhere(path: Path) -> None:
     path.symlink_to(path.with_name("elsewhere"))
 
 
-DAMAGES = [cut, scramble, change_one_byte, empty, let_others_write, make_older, remove, link_elsewhere]
+DAMAGES = [
+    cut,
+    scramble,
+    change_one_byte,
+    empty,
+    let_others_write,
+    make_older,
+    remove,
+    link_elsewhere,
+]
 if hasattr(os, "geteuid") and os.geteuid() == 0:
     DAMAGES.append(give_away)
 
@@ -231,7 +245,9 @@ def test_cache_of_another_user_is_not_used(
         monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     before = {path: path.read_bytes() for path in entries(own_cache)}
     if use in REQUIRED:
-        with pytest.raises(InvalidValueError, match=r"belongs to another user.* CONSTRUCTS_TRITON_CACHE_DIR"):
+        with pytest.raises(
+            InvalidValueError, match=r"belongs to another user.* CONSTRUCTS_TRITON_CACHE_DIR"
+        ):
             use(tmp_path)
     else:
         assert use(tmp_path) == use(tmp_path) == expected
@@ -260,9 +276,9 @@ def test_cache_is_created_for_its_user_alone(tmp_path: Path, own_cache: Path) ->
             use(tmp_path)
     finally:
         os.umask(before)
-    assert {path.stat().st_mode & 0o777 for path in (own_cache, *own_cache.iterdir()) if path.is_dir()} == {
-        0o700
-    }
+    assert {
+        path.stat().st_mode & 0o777 for path in (own_cache, *own_cache.iterdir()) if path.is_dir()
+    } == {0o700}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -283,7 +299,9 @@ def test_synth_does_not_use_a_damaged_environment(
         found.find_archive()
 
 
-@pytest.mark.parametrize("value", ["CAST(zeroblob(32) || substr(digest, 33) AS BLOB)", "'text'", "1"])
+@pytest.mark.parametrize(
+    "value", ["CAST(zeroblob(32) || substr(digest, 33) AS BLOB)", "'text'", "1"]
+)
 def test_changed_digest_is_not_used(tmp_path: Path, own_cache: Path, value: str) -> None:
     """SQLite does not notice a changed byte of a row, or a value of another type."""
     expected = digest(tmp_path)
@@ -328,9 +346,13 @@ def test_draft_of_a_killed_process_is_deleted(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [f"{cache_contract.DRAFT_PREFIX}new"]
 
 
-def test_value_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A full disk leaves neither a value nor a draft."""
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "no space left")))
+    monkeypatch.setattr(
+        os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "no space left"))
+    )
     with pytest.raises(OSError, match="no space left"):
         write_value(tmp_path / "value", 1)
     assert not list(tmp_path.iterdir())

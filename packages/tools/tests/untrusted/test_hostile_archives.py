@@ -61,7 +61,9 @@ def readers(tmp_path: Path) -> list[Callable[[Path], object]]:
 
 
 def sparse(**changes: str) -> tarfile.TarInfo:
-    return pax(**{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9", **changes})
+    return pax(
+        **{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9", **changes}
+    )
 
 
 HOSTILE = {
@@ -118,7 +120,9 @@ def test_formats_of_gnu_tar_are_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "r/net/config.pbtxt").write_bytes(CONFIG)
     (tmp_path / "r/net/1" / folder / ("f" * 20)).write_bytes(b"x" * 700)
     path = tmp_path / "a.tar.gz"
-    subprocess.run(["tar", f"--format={tar_format}", "-czf", path, "-C", tmp_path / "r", "net"], check=True)
+    subprocess.run(
+        ["tar", f"--format={tar_format}", "-czf", path, "-C", tmp_path / "r", "net"], check=True
+    )
     unpack(path, tmp_path / "unpacked")
     assert (tmp_path / "unpacked/net/1" / folder / ("f" * 20)).read_bytes() == b"x" * 700
     assert inspect_archive(path).unpacked_size_bytes == 700 + len(CONFIG)
@@ -127,7 +131,9 @@ def test_formats_of_gnu_tar_are_read(tmp_path: Path, name: str) -> None:
 def test_content_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds on bytes and members, as an argument or as an environment variable."""
     path = write(tmp_path / "a.tar.gz", tar())
-    with pytest.raises(ArchiveError, match=r"unpacks to more than 5000 bytes.* CONSTRUCTS_TRITON_UNPACK"):
+    with pytest.raises(
+        ArchiveError, match=r"unpacks to more than 5000 bytes.* CONSTRUCTS_TRITON_UNPACK"
+    ):
         unpack(path, tmp_path / "unpacked", UnpackLimits(max_bytes=5000))
     with pytest.raises(ArchiveError, match="has more than 1 members"):
         unpack(path, tmp_path / "unpacked", UnpackLimits(max_members=1))
@@ -193,7 +199,9 @@ class WithoutCase(type(Path())):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", ["NET/1/other", "net/1/MODEL.onnx", "Net"])
-def test_names_that_are_the_same_on_this_file_system_are_an_error(tmp_path: Path, name: str) -> None:
+def test_names_that_are_the_same_on_this_file_system_are_an_error(
+    tmp_path: Path, name: str
+) -> None:
     """Two models would be merged, or a file overwritten."""
     info = tarfile.TarInfo(name)
     info.type = tarfile.REGTYPE if "/" in name else tarfile.DIRTYPE
@@ -229,20 +237,26 @@ def test_named_pipe_is_not_opened_as_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tar_format", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_mutated_archives_raise_only_archive_errors(tmp_path: Path, tar_format: int) -> None:
     """Hundreds of damaged headers, with valid checksums, give an error or a result."""
-    source = bytearray(tar(pax(comment="x" * 100), pax(path="net/1/" + "b" * 90), tar_format=tar_format))
+    source = bytearray(
+        tar(pax(comment="x" * 100), pax(path="net/1/" + "b" * 90), tar_format=tar_format)
+    )
     rng = random.Random(7)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for index in range(500):
         content = bytearray(source)
         for _ in range(rng.randint(1, 4)):
-            content[rng.randrange(len(content))] = rng.choice([0, 0x20, 0x2F, 0x30, 0x37, 0x78, 0x80, 0xFF])
+            content[rng.randrange(len(content))] = rng.choice(
+                [0, 0x20, 0x2F, 0x30, 0x37, 0x78, 0x80, 0xFF]
+            )
         path = write(tmp_path / "a.tar.gz", bytes(fix_checksums(content) if index % 3 else content))
         for read in (inspect_archive, lambda path: unpack(path, tmp_path / "unpacked")):
             try:
                 read(path)
             except ArchiveError:
                 continue
-        subprocess.run(["rm", "-rf", tmp_path / "unpacked"], check=True) if index % 50 == 0 else None
+        subprocess.run(
+            ["rm", "-rf", tmp_path / "unpacked"], check=True
+        ) if index % 50 == 0 else None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
@@ -250,6 +264,8 @@ def fix_checksums(content: bytearray) -> bytearray:
     """Correct the checksum of every block that looks like a header."""
     for start in range(0, len(content) - 511, 512):
         if content[start + 257 : start + 262] == b"ustar":
-            total = sum(content[start : start + 148]) + sum(content[start + 156 : start + 512]) + 256
+            total = (
+                sum(content[start : start + 148]) + sum(content[start + 156 : start + 512]) + 256
+            )
             content[start + 148 : start + 156] = b"%06o\0 " % total
     return content

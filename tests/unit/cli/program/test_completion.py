@@ -22,7 +22,9 @@ def test_bash_completes_commands_options_and_files(
     )
     for name in ("benchmark.csv", "requests.json"):
         (tmp_path / name).touch()
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        ["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     files = ["benchmark.csv", "requests.json"]
     assert done.stdout.split() == ["rehearse", "--latency-ms", *files, "prices", "--output"]
 

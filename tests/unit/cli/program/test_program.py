@@ -16,7 +16,9 @@ DIGITS = str(PROJECT / "assets" / "model_repositories" / "digits")
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_checker_without_a_command_is_check(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_checker_without_a_command_is_check(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """``constructs-triton check PATH`` prints the same report; a note of its own names the next command."""
     assert CHECKER.main([*options, DIGITS]) == 0
     checked = capsys.readouterr()
@@ -26,7 +28,9 @@ def test_checker_without_a_command_is_check(options: list[str], capsys: pytest.C
     assert capsys.readouterr().out == checked.out
 
 
-def test_commands_of_the_checker_are_not_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_checker_are_not_paths(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The first word is a command if there is one of this name, and the version is that of the package."""
     assert CHECKER.main(["config", "show", DIGITS]) == 0
     assert "classifier" in capsys.readouterr().out
@@ -50,7 +54,9 @@ def test_missing_package_names_its_extra(package: str, words: list[str], extra: 
         "from constructs_triton.cli import main\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    run = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
+    )
     name = package.replace("_", "-")
     assert f"{name} is not installed; run `pip install 'constructs-triton[{extra}]'`" in run.stderr
     assert run.returncode == 2

@@ -25,13 +25,18 @@ def test_line_is_for_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
 def _read_all(reader: int) -> str:
     """Return what was written to a terminal that is closed now."""
     parts = []
-    with os.fdopen(reader, "rb", buffering=0) as file, suppress(OSError):  # Linux reports the end as an error
+    with (
+        os.fdopen(reader, "rb", buffering=0) as file,
+        suppress(OSError),
+    ):  # Linux reports the end as an error
         while part := file.read(65536):
             parts.append(part)
     return b"".join(parts).decode()
 
 
-def test_output_keeps_its_stream(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_keeps_its_stream(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a terminal the line names the work and is cleared; the result is on standard output alone."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")

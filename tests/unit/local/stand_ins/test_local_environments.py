@@ -100,9 +100,13 @@ def test_environment_that_cannot_be_built_here(project: Path) -> None:
     with (project / "requirements.txt").open("a") as file:
         file.write("only_image\n")
     built_model(project)
-    with pytest.raises(LocalEndpointError, match="is not a working Python interpreter; set --python"):
+    with pytest.raises(
+        LocalEndpointError, match="is not a working Python interpreter; set --python"
+    ):
         replace(project / "unpacked", project / "absent")
-    with pytest.raises(InvalidValueError, match=rf"^m/env\.tar: uv found no packages for Python {MINOR}"):
+    with pytest.raises(
+        InvalidValueError, match=rf"^m/env\.tar: uv found no packages for Python {MINOR}"
+    ):
         replace(project / "unpacked")
 
 
@@ -130,7 +134,9 @@ def test_an_interpreter_of_the_system_has_no_further_packages(project: Path) -> 
     """Outside a virtual environment, the packages of the interpreter are found without a further file."""
     model = built_model(project)
     code = "import sys; print(sys._base_executable)"
-    base = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    base = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     replace(project / "unpacked", Path(base.strip()))
     with tarfile.open(model / "env.tar") as tar:
         assert not any(name.endswith("~constructs-triton.pth") for name in tar.getnames())

@@ -26,12 +26,30 @@ STARTUP = "ContainerStartupHealthCheckTimeoutInSeconds"
     ("options", "member", "value", "name", "expected"),
     [
         (EndpointOptions, "VolumeSizeInGB", 60, "volume_size", "cdk.Size.gibibytes(60)"),
-        (EndpointOptions, DOWNLOAD, 1200, "model_data_download_timeout", "cdk.Duration.minutes(20)"),
-        (EndpointOptions, STARTUP, 90, "container_startup_health_check_timeout", "cdk.Duration.seconds(90)"),
+        (
+            EndpointOptions,
+            DOWNLOAD,
+            1200,
+            "model_data_download_timeout",
+            "cdk.Duration.minutes(20)",
+        ),
+        (
+            EndpointOptions,
+            STARTUP,
+            90,
+            "container_startup_health_check_timeout",
+            "cdk.Duration.seconds(90)",
+        ),
         (EndpointOptions, "EnableSSMAccess", True, "enable_ssm_access", "True"),
         (EndpointOptions, "EnableNetworkIsolation", False, "enable_network_isolation", "False"),
         (COMPONENT, "MinMemoryRequiredInMb", 1024, "min_memory", "cdk.Size.mebibytes(1024)"),
-        (COMPONENT, "NumberOfAcceleratorDevicesRequired", 1.0, "number_of_accelerator_devices", "1"),
+        (
+            COMPONENT,
+            "NumberOfAcceleratorDevicesRequired",
+            1.0,
+            "number_of_accelerator_devices",
+            "1",
+        ),
         (COMPONENT, "NumberOfCpuCoresRequired", 0.5, "number_of_cpu_cores", "0.5"),
         (COMPONENT, "EnableCaching", False, "enable_caching", "False"),
         (COMPONENT, "PlacementStrategy", "SPREAD", "placement_strategy", '"SPREAD"'),
@@ -61,7 +79,8 @@ NOT_WRITTEN = {
 
 
 @pytest.mark.parametrize(
-    "options", [EndpointOptions, ComponentEndpointOptions, InferenceComponentOptions, ScalingPolicyOptions]
+    "options",
+    [EndpointOptions, ComponentEndpointOptions, InferenceComponentOptions, ScalingPolicyOptions],
 )
 def test_adoption_writes_each_declared_property(options: type) -> None:
     """A new property is written by adoption, or has a reason for being left out."""
@@ -75,7 +94,9 @@ def test_adoption_writes_each_declared_property(options: type) -> None:
     }
     names = {node.arg for tree in trees for node in ast.walk(tree) if isinstance(node, ast.keyword)}
     written = strings | names | {next(iter(options_of({each: 1}, each))) for each in strings}
-    assert [name for name in declared_values(options) if name not in written | NOT_WRITTEN.keys()] == []
+    assert [
+        name for name in declared_values(options) if name not in written | NOT_WRITTEN.keys()
+    ] == []
     assert not written & NOT_WRITTEN.keys()
 
 
@@ -96,4 +117,7 @@ def test_empty_members_are_left_out() -> None:
     """Members that are not set have no argument, nor have 0 and ``False`` unless they are asked for."""
     answer = {"MinCapacity": 0, "DisableScaleIn": False, "MaxCapacity": None}
     assert options_of(answer, *answer, "ModelCacheSetting") == {}
-    assert options_of(answer, *answer, with_zero=True) == {"min_capacity": "0", "disable_scale_in": "False"}
+    assert options_of(answer, *answer, with_zero=True) == {
+        "min_capacity": "0",
+        "disable_scale_in": "False",
+    }

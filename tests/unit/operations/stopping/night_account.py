@@ -27,7 +27,9 @@ KEY = {"ServiceNamespace": "sagemaker", "ResourceId": RESOURCE, "ScalableDimensi
 DEPLOYMENT = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
 TRACKING = {
     "TargetValue": 70.0,
-    "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+    "PredefinedMetricSpecification": {
+        "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+    },
 }
 
 
@@ -63,7 +65,9 @@ class NightAccount(boto3.Session):
         if code:
             raise ClientError({"Error": {"Code": code, "Message": "said the test"}}, model.name)
         if model.name == "ListInferenceComponents":  # moto lacks it
-            return SimpleNamespace(status_code=200, headers={}), {"InferenceComponents": self.components}
+            return SimpleNamespace(status_code=200, headers={}), {
+                "InferenceComponents": self.components
+            }
         return None
 
     def _describe(self, parsed: dict[str, Any], **_context: object) -> None:
@@ -100,7 +104,11 @@ class NightAccount(boto3.Session):
         self.sagemaker.create_model(
             ModelName="model", PrimaryContainer={"Image": image}, ExecutionRoleArn=ROLE
         )
-        declared = {"ModelName": "model", "InstanceType": "ml.g4dn.xlarge", "InitialVariantWeight": 1.0}
+        declared = {
+            "ModelName": "model",
+            "InstanceType": "ml.g4dn.xlarge",
+            "InitialVariantWeight": 1.0,
+        }
         variants = [
             {"VariantName": "main", "InitialInstanceCount": 1, **declared},
             {"VariantName": "canary", "InitialInstanceCount": 1, **declared},
@@ -122,7 +130,9 @@ class NightAccount(boto3.Session):
             EndpointName=NAME, DesiredWeightsAndCapacities=changed
         )
         suspended = {"DynamicScalingInSuspended": True}
-        self.scaling.register_scalable_target(**KEY, MinCapacity=2, MaxCapacity=6, SuspendedState=suspended)
+        self.scaling.register_scalable_target(
+            **KEY, MinCapacity=2, MaxCapacity=6, SuspendedState=suspended
+        )
         self.scaling.put_scaling_policy(
             **KEY,
             PolicyName="load",

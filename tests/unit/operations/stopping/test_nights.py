@@ -177,12 +177,17 @@ def test_morning_without_capacity_is_repeated(
     account.while_waiting = lambda: account.set_status("Failed")
     account.described["FailureReason"] = "InsufficientInstanceCapacity"
     assert start() == 2
-    assert "endpoint digits: has status Failed: InsufficientInstanceCapacity" in capsys.readouterr().err
+    assert (
+        "endpoint digits: has status Failed: InsufficientInstanceCapacity"
+        in capsys.readouterr().err
+    )
     account.while_waiting = lambda: account.set_status("InService")
     del account.described["FailureReason"]
     account.calls.clear()
     assert start() == 0
-    order = [name for name in account.names_of_calls() if name in ("DeleteEndpoint", "CreateEndpoint")]
+    order = [
+        name for name in account.names_of_calls() if name in ("DeleteEndpoint", "CreateEndpoint")
+    ]
     assert order == ["DeleteEndpoint", "CreateEndpoint"]
     assert account.state() == before
 
@@ -223,7 +228,9 @@ def test_endpoint_that_another_program_created_stays(
     """Stop deletes none of them; start restores the scaling of one that serves with our configuration."""
     before = account.state()
     assert stop() == 0
-    account.sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName="config-1", Tags=before["tags"])
+    account.sagemaker.create_endpoint(
+        EndpointName=NAME, EndpointConfigName="config-1", Tags=before["tags"]
+    )
     assert stop() == 2
     assert "another program created it after it was stopped" in capsys.readouterr().err
     account.set_status("Failed")
@@ -233,7 +240,10 @@ def test_endpoint_that_another_program_created_stays(
     account.set_status("InService")
     account.described["EndpointConfigName"] = "config-2"
     assert start() == 2
-    assert "has configuration config-2, and digits.stopped.json has config-1" in capsys.readouterr().err
+    assert (
+        "has configuration config-2, and digits.stopped.json has config-1"
+        in capsys.readouterr().err
+    )
     account.described.pop("EndpointConfigName")
     assert start() == 0
     assert account.state() == before

@@ -28,7 +28,11 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[NightAc
 
 
 NO_COMPONENTS = "has inference components, which are not created again"
-SERVERLESS = {"VariantName": "a", "ModelName": "model", "ServerlessConfig": {"MemorySizeInMB": 2048}}
+SERVERLESS = {
+    "VariantName": "a",
+    "ModelName": "model",
+    "ServerlessConfig": {"MemorySizeInMB": 2048},
+}
 POOL = {"InstanceType": "ml.g5.xlarge", "ModelNameOverride": "gone"}
 GONE = "its model gone was deleted, so it could not be created again"
 
@@ -36,9 +40,17 @@ GONE = "its model gone was deleted, so it could not be created again"
 @pytest.mark.parametrize(
     ("config", "described", "message"),
     [
-        ({"AsyncInferenceConfig": {"OutputConfig": {}}}, {}, "is asynchronous, so it needs no deletion"),
+        (
+            {"AsyncInferenceConfig": {"OutputConfig": {}}},
+            {},
+            "is asynchronous, so it needs no deletion",
+        ),
         ({"ProductionVariants": [{"VariantName": "a"}]}, {}, NO_COMPONENTS),
-        ({"ProductionVariants": [SERVERLESS]}, {}, "is serverless, and costs nothing without calls"),
+        (
+            {"ProductionVariants": [SERVERLESS]},
+            {},
+            "is serverless, and costs nothing without calls",
+        ),
         ({"ShadowProductionVariants": [SHADOW]}, {}, GONE),
         ({"ProductionVariants": [{"VariantName": "a", "InstancePools": [POOL]}]}, {}, GONE),
         # Its variants name models.
@@ -48,7 +60,11 @@ GONE = "its model gone was deleted, so it could not be created again"
     ],
 )
 def test_endpoints_that_are_not_deleted(
-    account: NightAccount, config: Any, described: Any, message: str, capsys: pytest.CaptureFixture[str]
+    account: NightAccount,
+    config: Any,
+    described: Any,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Those that can have zero instances, could not be created again, or are not in service."""
     account.add_endpoint()
@@ -62,15 +78,22 @@ def test_endpoints_that_are_not_deleted(
     assert not FILE.exists()
 
 
-def test_missing_endpoint_is_an_error(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_endpoint_is_an_error(
+    account: NightAccount, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The message has the Region, and asks whether the endpoint is off."""
     assert stop("--json") == 2
     error = json.loads(capsys.readouterr().out)["error"]
-    assert "endpoint digits: does not exist in eu-west-1; check the name and --region, and whether" in error
+    assert (
+        "endpoint digits: does not exist in eu-west-1; check the name and --region, and whether"
+        in error
+    )
     assert error.endswith("turned off by the switch of its stack")
 
 
-def test_endpoint_of_a_stack_needs_force(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
+def test_endpoint_of_a_stack_needs_force(
+    account: NightAccount, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also on the second evening, when the endpoint has lost the tags that only CloudFormation may set."""
     account.add_endpoint(STACK_TAGS)
     for _evening in range(2):
@@ -83,11 +106,15 @@ def test_endpoint_of_a_stack_needs_force(account: NightAccount, capsys: pytest.C
         assert account.state()["tags"] == [{"Key": "team", "Value": "search"}]
 
 
-def test_switch_of_the_stack_is_named(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
+def test_switch_of_the_stack_is_named(
+    account: NightAccount, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The message has the command that turns the endpoint off, if the stack has a switch that is on."""
     switches = {name: {"Type": "String", "Default": value} for name, value in SWITCHES}
     template = {"Parameters": switches, "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
-    account.client("cloudformation").create_stack(StackName="Vision", TemplateBody=json.dumps(template))
+    account.client("cloudformation").create_stack(
+        StackName="Vision", TemplateBody=json.dumps(template)
+    )
     account.add_endpoint(STACK_TAGS)
     assert stop() == 2
     advice = "turn it off with `npx cdk deploy --parameters NightRunning=false` in its app, or add --force"
@@ -97,7 +124,9 @@ def test_switch_of_the_stack_is_named(account: NightAccount, capsys: pytest.Capt
     assert "set off_switch in the app" in capsys.readouterr().err
 
 
-def test_alarms_of_step_policies_are_named(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
+def test_alarms_of_step_policies_are_named(
+    account: NightAccount, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A new policy has a new ARN. An alarm that calls the old one would do nothing, and report no error."""
     account.add_endpoint()
     account.add_operation()
@@ -152,7 +181,10 @@ def test_file_of_another_endpoint_is_refused(
     content = FILE.read_text()
     for command in ("stop", "start"):
         assert main([command, "other", "--file", str(FILE)]) == 2
-        assert "is the file of endpoint digits, got other; choose another file" in capsys.readouterr().err
+        assert (
+            "is the file of endpoint digits, got other; choose another file"
+            in capsys.readouterr().err
+        )
     moved = content.replace('"region": "eu-west-1"', '"region": "us-east-1"')
     FILE.write_text(moved)
     assert start() == 2
@@ -163,12 +195,20 @@ def test_file_of_another_endpoint_is_refused(
 @pytest.mark.parametrize(
     ("member", "value", "message"),
     [
-        ("phase", "asleep", "phase: must be one of stopping, stopped, starting, started, got 'asleep'"),
+        (
+            "phase",
+            "asleep",
+            "phase: must be one of stopping, stopped, starting, started, got 'asleep'",
+        ),
         ("region", 1, "region: must be a string, got 1"),
         ("stack", 1, "stack: must be a string or null, got 1"),
         ("step_policy_alarms", {"arn": "busy"}, "step_policy_alarms: must be an object of arrays"),
         ("scaling_policies", {}, "scaling_policies: must be an array"),
-        ("scaling_policies", [{"PolicyName": "a"}], "scaling_policies[0]: Parameter validation failed"),
+        (
+            "scaling_policies",
+            [{"PolicyName": "a"}],
+            "scaling_policies[0]: Parameter validation failed",
+        ),
         ("create_endpoint", [], "create_endpoint: Parameter validation failed"),
         ("scheduled_actions", [NO_MONTH], "scheduled_actions[0]: month must be in 1..12"),
         ("", "{", ""),
@@ -189,7 +229,10 @@ def test_damaged_file_is_refused(
     assert FILE.read_text() == damaged
     FILE.unlink()
     assert start() == 2
-    assert "does not exist; give the file that `constructs-triton stop` wrote" in capsys.readouterr().err
+    assert (
+        "does not exist; give the file that `constructs-triton stop` wrote"
+        in capsys.readouterr().err
+    )
 
 
 def test_configuration_deployed_meanwhile_is_refused(
@@ -199,9 +242,14 @@ def test_configuration_deployed_meanwhile_is_refused(
     account.add_endpoint()
     account.failing = {"DeleteEndpoint": "ThrottlingException"}
     assert stop() == 2
-    assert "digits.stopped.json has what was deleted: run the command again" in capsys.readouterr().err
+    assert (
+        "digits.stopped.json has what was deleted: run the command again" in capsys.readouterr().err
+    )
     account.described = {"EndpointConfigName": "config-2"}
     assert stop() == 2
-    assert "has configuration config-2, and digits.stopped.json has config-1" in capsys.readouterr().err
+    assert (
+        "has configuration config-2, and digits.stopped.json has config-1"
+        in capsys.readouterr().err
+    )
     assert account.exists()
     assert phase() == "stopping"

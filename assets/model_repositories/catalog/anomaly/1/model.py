@@ -24,7 +24,9 @@ class TritonPythonModel:
         readings = pb_utils.get_input_tensor_by_name(request, "readings").as_numpy()
         if not np.isfinite(readings).all():
             row, column = np.argwhere(~np.isfinite(readings))[0]
-            message = f"readings[{row}][{column}]: must be a finite number, got {readings[row, column]}"
+            message = (
+                f"readings[{row}][{column}]: must be a finite number, got {readings[row, column]}"
+            )
             return refusal(message)
         scores = z_scores(self.detector, readings)
         distance = distances(self.detector, scores)
@@ -39,4 +41,6 @@ class TritonPythonModel:
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))
+    return pb_utils.InferenceResponse(
+        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
+    )

@@ -30,6 +30,8 @@ def fit(smoothing: Smoothing, series: np.ndarray) -> tuple[float, float]:
     for value in series[1:].tolist():
         expected = level + smoothing.damping * trend
         risen = smoothing.level * value + (1 - smoothing.level) * expected
-        trend = smoothing.trend * (risen - level) + (1 - smoothing.trend) * smoothing.damping * trend
+        trend = (
+            smoothing.trend * (risen - level) + (1 - smoothing.trend) * smoothing.damping * trend
+        )
         level = risen
     return level, trend

@@ -18,8 +18,12 @@ class TritonPythonModel:
     def auto_complete_config(auto_complete_model_config):
         """Say what config.pbtxt leaves out; what it says must agree."""
         for name in INPUTS:
-            auto_complete_model_config.add_input({"name": name, "data_type": "TYPE_INT32", "dims": [-1]})
-        auto_complete_model_config.add_output({"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]})
+            auto_complete_model_config.add_input(
+                {"name": name, "data_type": "TYPE_INT32", "dims": [-1]}
+            )
+        auto_complete_model_config.add_output(
+            {"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]}
+        )
         if auto_complete_model_config.as_dict()["max_batch_size"] == 0:
             auto_complete_model_config.set_max_batch_size(8)
         auto_complete_model_config.set_dynamic_batching()
@@ -41,8 +45,12 @@ class TritonPythonModel:
         )
         refused = [self.refusal(part) for part in ids]
         # A request with a token that does not exist must not spoil its neighbours'.
-        valid = [np.where((part < 0) | (part >= self.network.vocabulary_size), 0, part) for part in ids]
-        tokens = self.network.generate(np.concatenate(valid), np.concatenate(mask), self.max_new_tokens)
+        valid = [
+            np.where((part < 0) | (part >= self.network.vocabulary_size), 0, part) for part in ids
+        ]
+        tokens = self.network.generate(
+            np.concatenate(valid), np.concatenate(mask), self.max_new_tokens
+        )
         ends = np.cumsum([len(part) for part in ids])[:-1]
         return [
             error or pb_utils.InferenceResponse([pb_utils.Tensor(OUTPUT, self.network.trim(part))])
@@ -54,7 +62,9 @@ class TritonPythonModel:
         size = self.network.vocabulary_size
         if ((ids >= 0) & (ids < size)).all():
             return None
-        message = f"input_ids: every token must be from 0 to {size - 1}, got {ids.min()} to {ids.max()}"
+        message = (
+            f"input_ids: every token must be from 0 to {size - 1}, got {ids.min()} to {ids.max()}"
+        )
         return pb_utils.InferenceResponse(
             error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
         )

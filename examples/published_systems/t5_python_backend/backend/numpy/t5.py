@@ -20,7 +20,9 @@ class T5:
 
     def generate(self, ids, mask, max_new_tokens):
         """Return INT32 [n, at most max_new_tokens + 1]: the start token, then greedily the likeliest."""
-        source_bias = np.where(mask, np.float32(0), np.float32(MASKED))[:, np.newaxis, np.newaxis, :]
+        source_bias = np.where(mask, np.float32(0), np.float32(MASKED))[
+            :, np.newaxis, np.newaxis, :
+        ]
         cross = self.cross_cache(self.encode(ids, source_bias))
         cache = [None] * self.layers
         tokens = np.full((len(ids), 1), PAD, dtype=np.int32)
@@ -62,7 +64,9 @@ class T5:
             block = f"decoder.block.{number}.layer"
             states = states + self.attend_to_past(f"{block}.0", states, cache, number, bias)
             normal = self.norm(f"{block}.1.layer_norm", states)
-            states = states + self.attend(f"{block}.1.EncDecAttention", normal, *cross[number], source_bias)
+            states = states + self.attend(
+                f"{block}.1.EncDecAttention", normal, *cross[number], source_bias
+            )
             states = states + self.feed_forward(f"{block}.2", states)
         return self.logits(self.norm("decoder.final_layer_norm", states)[:, 0])
 
@@ -112,7 +116,9 @@ class T5:
         if self.config["feed_forward_proj"] == "relu":
             inner = np.maximum(self.linear(f"{dense}.wi", normal), 0)
         else:
-            inner = gelu(self.linear(f"{dense}.wi_0", normal)) * self.linear(f"{dense}.wi_1", normal)
+            inner = gelu(self.linear(f"{dense}.wi_0", normal)) * self.linear(
+                f"{dense}.wi_1", normal
+            )
         return self.linear(f"{dense}.wo", inner)
 
     def norm(self, name, states):
@@ -128,7 +134,9 @@ class T5:
 
     def position_bias(self, stack, queries, keys):
         """Return [1, heads, queries, keys]: what attention adds for each distance, alike in every layer."""
-        table = self.weights[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
+        table = self.weights[
+            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        ]
         distances = keys[np.newaxis, :] - queries[:, np.newaxis]
         return table[self.bucket(distances, stack == "encoder")].transpose(2, 0, 1)[np.newaxis]
 

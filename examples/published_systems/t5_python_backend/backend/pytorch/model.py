@@ -18,8 +18,12 @@ class TritonPythonModel:
     def auto_complete_config(auto_complete_model_config):
         """Say what config.pbtxt leaves out; what it says must agree."""
         for name in INPUTS:
-            auto_complete_model_config.add_input({"name": name, "data_type": "TYPE_INT32", "dims": [-1]})
-        auto_complete_model_config.add_output({"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]})
+            auto_complete_model_config.add_input(
+                {"name": name, "data_type": "TYPE_INT32", "dims": [-1]}
+            )
+        auto_complete_model_config.add_output(
+            {"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]}
+        )
         return auto_complete_model_config
 
     def initialize(self, args):
@@ -38,11 +42,15 @@ class TritonPythonModel:
     def execute(self, requests):
         """Answer what the dynamic batcher put together, all of one length, with one greedy decoding."""
         ids, mask = (
-            torch.cat([self.tensor(request, name) for request in requests]).to(self.device, torch.int64)
+            torch.cat([self.tensor(request, name) for request in requests]).to(
+                self.device, torch.int64
+            )
             for name in INPUTS
         )
         options = {"max_new_tokens": self.max_new_tokens, "num_beams": 1, "do_sample": False}
-        tokens = self.model.generate(input_ids=ids, attention_mask=mask, **options).to("cpu", torch.int32)
+        tokens = self.model.generate(input_ids=ids, attention_mask=mask, **options).to(
+            "cpu", torch.int32
+        )
         sizes = [len(self.tensor(request, INPUTS[0])) for request in requests]
         return [
             pb_utils.InferenceResponse([pb_utils.Tensor(OUTPUT, part.numpy())])

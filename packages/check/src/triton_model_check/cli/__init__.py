@@ -15,11 +15,16 @@ PROGRAM = Program(
     {
         "Models": {
             "check": Command(f"{__name__}.check", "find the errors in a model repository"),
-            "explain": Command("constructs_triton_core.program.explain", "explain the code of a finding"),
-            "model": Command(
-                f"{__name__}.model.command", "create a model's folder from a model file, such as model.onnx"
+            "explain": Command(
+                "constructs_triton_core.program.explain", "explain the code of a finding"
             ),
-            "config": Command(f"{__name__}.config", "show configurations, tensors and ensemble graphs"),
+            "model": Command(
+                f"{__name__}.model.command",
+                "create a model's folder from a model file, such as model.onnx",
+            ),
+            "config": Command(
+                f"{__name__}.config", "show configurations, tensors and ensemble graphs"
+            ),
             "pack": Command(f"{__name__}.pack", "write a model repository as .tar.gz archives"),
         }
     },

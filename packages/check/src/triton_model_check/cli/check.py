@@ -54,9 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
 
 
 def _add_fixes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="correct the files where one spelling is possible")
     parser.add_argument(
-        "--diff", action="store_true", help="print what --fix would change, and exit with 1 if it is anything"
+        "--fix", action="store_true", help="correct the files where one spelling is possible"
+    )
+    parser.add_argument(
+        "--diff",
+        action="store_true",
+        help="print what --fix would change, and exit with 1 if it is anything",
     )
     parser.add_argument(
         "--unsafe-fixes",
@@ -80,11 +84,16 @@ def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> i
     if arguments.fix:
         from triton_model_check.cli.fixing import with_fixes
 
-        checked = [with_fixes(check, root, is_unsafe=arguments.unsafe_fixes) for check, root in checks]
+        checked = [
+            with_fixes(check, root, is_unsafe=arguments.unsafe_fixes) for check, root in checks
+        ]
     else:
         checked = [check(root) for check, root in checks]
     answers = [None if ask_server is None else ask_server(each.repository) for each in named]
-    results = [_result(*each, is_counted=arguments.statistics) for each in zip(checked, answers, strict=True)]
+    results = [
+        _result(*each, is_counted=arguments.statistics)
+        for each in zip(checked, answers, strict=True)
+    ]
     print_results(results, arguments.output_format, arguments.output_file)
     loads = all(each.report.verdict is Verdict.LOADS for each in checked)
     return EXIT_SUCCESS if loads else EXIT_WRONG

@@ -33,7 +33,9 @@ def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
         if model is not None:
             # As the user wrote the path: absolute, or from the working folder.
             repository = model.parent if path.is_absolute() else Path(os.path.relpath(model.parent))
-        elif path.is_file() and any(each.has_config or each.versions for each in _folders(path.parent)):
+        elif path.is_file() and any(
+            each.has_config or each.versions for each in _folders(path.parent)
+        ):
             repository = path.parent
         _, names = found.setdefault(os.path.realpath(repository), (repository, set()))
         names.add("" if model is None else model.name)
@@ -74,7 +76,9 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
     if not named.models:
         return report
     repository = ModelRepository.from_directory(named.repository)
-    others = {_model(each.path) for each in (*report.findings, *report.ignored)} & repository.models.keys()
+    others = {
+        _model(each.path) for each in (*report.findings, *report.ignored)
+    } & repository.models.keys()
     users = {name for name in others if not named.models.isdisjoint(repository.closure(name))}
     kept = named.models | users
 
@@ -82,7 +86,9 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
         tuple(each for each in found if _model(each.path) in kept)
         for found in (report.findings, report.ignored)
     )
-    not_checked = tuple(each for each in report.not_checked if _model(each.partition(":")[0]) in kept)
+    not_checked = tuple(
+        each for each in report.not_checked if _model(each.partition(":")[0]) in kept
+    )
     return replace(report, findings=findings, ignored=ignored, not_checked=not_checked)
 
 

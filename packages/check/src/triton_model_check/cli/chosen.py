@@ -21,7 +21,9 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
             help=f"{words} these checks: codes or groups, separated by commas; may be repeated",
         )
     parser.add_argument(
-        "--statistics", action="store_true", help="print how often each code was found, not each finding"
+        "--statistics",
+        action="store_true",
+        help="print how often each code was found, not each finding",
     )
 
 

@@ -34,11 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     show.add_argument(
-        "path", type=Path, metavar="PATH", help="a config.pbtxt, a model's folder, or a model repository"
+        "path",
+        type=Path,
+        metavar="PATH",
+        help="a config.pbtxt, a model's folder, or a model repository",
     )
     show.add_argument("--model", metavar="NAME", help="show only this model of a repository")
     form = show.add_mutually_exclusive_group()
-    form.add_argument("--mermaid", action="store_true", help="print the graphs of ensembles as Mermaid")
+    form.add_argument(
+        "--mermaid", action="store_true", help="print the graphs of ensembles as Mermaid"
+    )
     add_common(form, "--json")
 
 
@@ -75,7 +80,9 @@ def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]
     repository = ModelRepository.from_directory(path)
     folders = [repository.model(model)] if model is not None else list(repository.models.values())
     if not folders:
-        raise InvalidValueError(f"{path}: contains no model; pass a model's folder or a model repository")
+        raise InvalidValueError(
+            f"{path}: contains no model; pass a model's folder or a model repository"
+        )
     return (_with_declared(_described_folder(folder), repository) for folder in folders)
 
 
@@ -138,7 +145,10 @@ def print_tables(described: list[ConfigDescription]) -> None:
 def _print_one(item: ConfigDescription) -> None:
     print_lines([(item.name, "1")])
     if item.settings:
-        rows = [(name, value, "filled in" if name in item.filled_in else "") for name, value in item.settings]
+        rows = [
+            (name, value, "filled in" if name in item.filled_in else "")
+            for name, value in item.settings
+        ]
         print_table(("field", "value", ""), rows, box="SIMPLE_HEAD")
     print_tensors(item)
     if item.graph is not None:

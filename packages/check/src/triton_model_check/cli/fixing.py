@@ -56,7 +56,9 @@ def _copy(source: str, target: str) -> None:
     """Copy a file that a fix may change, and link a larger one; a named pipe would wait for a writer."""
     if Path(source).is_file():
         is_small = Path(source).stat().st_size <= MAX_TEXT_BYTES
-        shutil.copyfile(source, target) if is_small else Path(target).symlink_to(Path(source).resolve())
+        shutil.copyfile(source, target) if is_small else Path(target).symlink_to(
+            Path(source).resolve()
+        )
 
 
 def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
@@ -71,7 +73,9 @@ def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int,
     return checked, count, files
 
 
-def _fixed(findings: Iterable[Finding], root: Path, *, is_unsafe: bool) -> tuple[dict[Path, str], int]:
+def _fixed(
+    findings: Iterable[Finding], root: Path, *, is_unsafe: bool
+) -> tuple[dict[Path, str], int]:
     """Return the new text of each file, and how many fixes it has; those that overlap another one wait."""
     chosen: dict[Path, list[Edit]] = {}
     count = 0
@@ -81,8 +85,12 @@ def _fixed(findings: Iterable[Finding], root: Path, *, is_unsafe: bool) -> tuple
             continue
         path = (root / fix.edits[0].path).resolve()
         edits = chosen.get(path, [])
-        waits = any(new.start <= old.end and old.start <= new.end for new in fix.edits for old in edits)
-        if not waits and path.is_relative_to(root.resolve()):  # a link may lead to another project's file
+        waits = any(
+            new.start <= old.end and old.start <= new.end for new in fix.edits for old in edits
+        )
+        if not waits and path.is_relative_to(
+            root.resolve()
+        ):  # a link may lead to another project's file
             chosen[path] = [*edits, *fix.edits]
             count += 1
     changed = {path: _edited(path, edits) for path, edits in chosen.items()}
@@ -96,14 +104,20 @@ def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
         pieces += [before[last : edit.start], edit.text]
         last = edit.end
     after = "".join((*pieces, before[last:]))
-    is_broken = path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
+    is_broken = (
+        path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
+    )
     return None if is_broken else after
 
 
 def _write(changed: dict[Path, str]) -> None:
     """Replace the files, each in one step, in the encoding that they have."""
     for path in changed:
-        if not (path.stat().st_mode & 0o200 and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        if not (
+            path.stat().st_mode & 0o200
+            and os.access(path, os.W_OK)
+            and os.access(path.parent, os.W_OK)
+        ):
             raise InvalidValueError(f"{path}: cannot be fixed: it is read-only; make it writable")
     for path, text in changed.items():
         partial = path.with_name(f".{path.name}.partial")
@@ -114,6 +128,8 @@ def _write(changed: dict[Path, str]) -> None:
             shutil.copymode(path, partial)
             partial.replace(path)
         except (OSError, UnicodeError) as error:
-            raise InvalidValueError(f"{path}: cannot be fixed ({error}); edit it by hand") from error
+            raise InvalidValueError(
+                f"{path}: cannot be fixed ({error}); edit it by hand"
+            ) from error
         finally:
             partial.unlink(missing_ok=True)

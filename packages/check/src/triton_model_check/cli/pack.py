@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="the model repository")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the archives; may be new"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of the archives; may be new",
     )
     parser.add_argument(
         "--model",
@@ -52,9 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2,
         help="compression: 0 none, 1 fastest, 3 smallest (default: 2)",
     )
-    parser.add_argument("--no-check", action="store_true", help="pack models even if the check finds errors")
     parser.add_argument(
-        "--no-cache", action="store_true", help="neither read nor write the cache in your home folder"
+        "--no-check", action="store_true", help="pack models even if the check finds errors"
+    )
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="neither read nor write the cache in your home folder",
     )
     add_common(parser, "--json")
 
@@ -90,7 +99,9 @@ def _refuse_errors(repository: ModelRepository, path: Path) -> None:
         print_note(*f"warning[{warning.code}] {warning}".split("\n"))
 
 
-def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -> Mapping[str, list[str]]:
+def _plan(
+    repository: ModelRepository, wanted: list[str] | None, *, one: bool
+) -> Mapping[str, list[str]]:
     """The models of each archive, by the archive's name without its suffix."""
     names = sorted(set(wanted)) if wanted else repository.top_level_models()
     if not names:

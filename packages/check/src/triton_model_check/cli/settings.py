@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import argument_type, version_argument, whole_number
+from constructs_triton_core.program.argument_types import (
+    argument_type,
+    version_argument,
+    whole_number,
+)
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.facts.published import load
 from triton_model_check.model_config.target import Platform, read_platform, read_size
@@ -33,7 +37,12 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "gpus": whole_number(RangeLimit(0, None)),
 }
 """What reads an option that is not any string, as argparse's ``type``."""
-_WORDS = {str: "a string", int: "a whole number", list: "a list of strings", dict: "a table of lists"}
+_WORDS = {
+    str: "a string",
+    int: "a whole number",
+    list: "a list of strings",
+    dict: "a table of lists",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +90,12 @@ class Settings:
     def _read(cls, file: TomlFile, keys: Sequence[str], table: Any) -> Settings:
         if not isinstance(table, Mapping):
             raise file.malformed(keys, table, "a table", f"[{'.'.join(keys)}]")
-        file.refuse_unknown(keys, table, [name for name, each in OPTIONS.items() if "example" in each])
-        values = {key.replace("-", "_"): _value(file, (*keys, key), value) for key, value in table.items()}
+        file.refuse_unknown(
+            keys, table, [name for name, each in OPTIONS.items() if "example" in each]
+        )
+        values = {
+            key.replace("-", "_"): _value(file, (*keys, key), value) for key, value in table.items()
+        }
         return cls(file=file.path, **values)
 
 
@@ -108,7 +121,11 @@ def _value(file: TomlFile, keys: tuple[str, ...], value: Any) -> Any:
     try:
         if key == "instance-type":
             InstanceType.of(value)
-        return TYPES[key](str(value)) if isinstance(value, str | int) and key in TYPES else _frozen(value)
+        return (
+            TYPES[key](str(value))
+            if isinstance(value, str | int) and key in TYPES
+            else _frozen(value)
+        )
     except (ArgumentTypeError, InvalidValueError) as error:
         raise file.error(keys, str(error).removeprefix("instance_type: ")) from None
 

@@ -67,12 +67,16 @@ def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settin
     return checked._replace(report=without_imports(checked.report, repository, problem))
 
 
-def place_environments(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
+def place_environments(
+    repository: ModelRepository, *, local_files: bool
+) -> tuple[ModelRepository, str]:
     """Return the repository with its environments, or why it is without them, else ``""``."""
     if not local_files or repository.description is None:
         return repository, ""
     from triton_model_check.artifacts.environments.placement import with_environments
-    from triton_model_check.artifacts.environments.python_environment import EnvironmentNotBuiltError
+    from triton_model_check.artifacts.environments.python_environment import (
+        EnvironmentNotBuiltError,
+    )
 
     try:
         return with_environments(repository), ""
@@ -118,7 +122,10 @@ def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, 
 
 def _known(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
     """What the arguments, or else the settings, say of the target; ``None`` is unknown."""
-    known: dict[str, Any] = {"local_files": not arguments.no_files, "default_model": arguments.default_model}
+    known: dict[str, Any] = {
+        "local_files": not arguments.no_files,
+        "default_model": arguments.default_model,
+    }
     for option, each in OPTIONS.items():
         name = option.replace("-", "_")
         if "field" in each:
@@ -137,7 +144,10 @@ def _check_derived(
     Several models that do not need each other fit a multi-model endpoint, unless only an endpoint for each of
     them can serve them all.
     """
-    names, multi_model = repository.top_level_models(), replace(target, platform="sagemaker-multi-model")
+    names, multi_model = (
+        repository.top_level_models(),
+        replace(target, platform="sagemaker-multi-model"),
+    )
     if repository.root_model is not None and is_archive:
         return Checked(check(multi_model), multi_model)
     if repository.root_model is not None or not names:  # the layout is wrong
@@ -162,9 +172,14 @@ def _check_each(
     found: dict[Finding, bool] = {}  # whether it is reported, and not ignored
     for name, report in reports.items():
         own = {".", *repository.closure(name)}
-        listed = (*((each, True) for each in report.findings), *((each, False) for each in report.ignored))
+        listed = (
+            *((each, True) for each in report.findings),
+            *((each, False) for each in report.ignored),
+        )
         found |= {each: is_kept for each, is_kept in listed if each.path.partition("/")[0] in own}
     not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    kept, ignored = (tuple(each for each in found if found[each] is is_kept) for is_kept in (True, False))
+    kept, ignored = (
+        tuple(each for each in found if found[each] is is_kept) for is_kept in (True, False)
+    )
     merged = Report(str(repository.path), kept, tuple(not_checked), ignored)
     return Checked(merged, target, tuple(names))

@@ -59,7 +59,9 @@ def operator_attributes(domain: str, operator: str, opset: int) -> frozenset[str
     return frozenset(definitions[str(max(known))]) if known else None
 
 
-def has_kernel(domain: str, operator: str, since: int, types: Mapping[str, str], release: str) -> bool:
+def has_kernel(
+    domain: str, operator: str, since: int, types: Mapping[str, str], release: str
+) -> bool:
     """Return whether ONNX Runtime ``release`` implements an operator on the CPU.
 
     ``since`` is the operator set with the definition that the model uses. ``types`` are the known types, such
@@ -76,10 +78,14 @@ def _kernels(domain: str, operator: str, since: int, release: str) -> tuple[_Con
     return tuple(_read(domain, operator, since, max(_number(release), _FIRST_RELEASE)))
 
 
-def _read(domain: str, operator: str, since: int, release: tuple[int, ...]) -> Iterator[_Constraints]:
+def _read(
+    domain: str, operator: str, since: int, release: tuple[int, ...]
+) -> Iterator[_Constraints]:
     rows = load("onnx_kernels")["kernels"].get(domain, {}).get(operator, ())
     for first, last, added, removed, constraints in rows:
-        is_in_release = _number(added) <= release and (removed is None or release < _number(removed))
+        is_in_release = _number(added) <= release and (
+            removed is None or release < _number(removed)
+        )
         # A kernel without a last operator set is only for the definition that it was written for.
         if is_in_release and (since == first or (last is not None and first < since <= last)):
             yield {name: frozenset(types.split()) for name, types in constraints.items()}
@@ -99,7 +105,11 @@ def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int,
         InvalidValueError: the image version is not ``YY.MM``.
     """
     wanted = parse_version(image_version)
-    rows = [row for row in load("tree_formats")["xgboost_releases"] if parse_version(row["since"]) <= wanted]
+    rows = [
+        row
+        for row in load("tree_formats")["xgboost_releases"]
+        if parse_version(row["since"]) <= wanted
+    ]
     if not rows:
         return ""
     first, before = rows[-1]["ubjson_since"], rows[-1]["json_before"]
@@ -107,7 +117,9 @@ def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int,
         if first is None:
             return "no UBJSON before image 24.10"
         return f"UBJSON of XGBoost {_dotted(first)} and newer" if xgboost < tuple(first) else ""
-    return f"JSON of XGBoost before {_dotted(before)}" if before and xgboost >= tuple(before) else ""
+    return (
+        f"JSON of XGBoost before {_dotted(before)}" if before and xgboost >= tuple(before) else ""
+    )
 
 
 def _dotted(version: list[int]) -> str:

@@ -131,7 +131,9 @@ def _accelerator(variant: VariantFacts) -> Problem | None:
     if is_token(name):
         return None
     family = name.split(".")[1]
-    accelerator = next((what for prefix, what in _ACCELERATORS.items() if family.startswith(prefix)), None)
+    accelerator = next(
+        (what for prefix, what in _ACCELERATORS.items() if family.startswith(prefix)), None
+    )
     if accelerator is None:
         return None
     return (

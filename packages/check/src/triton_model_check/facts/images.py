@@ -109,7 +109,9 @@ def image_version(version: str) -> ImageVersion:
         tensorrt=known.get("tensorrt"),
         released_on=known.get("released_on"),
         min_compute_capability=_in_force(facts["min_compute_capability"], version),
-        newest_compute_capability_major=_in_force(facts["newest_compute_capability_major"], version),
+        newest_compute_capability_major=_in_force(
+            facts["newest_compute_capability_major"], version
+        ),
         backends=frozenset(_in_force(facts["backends"], version)),
         removed_backends=_removed_backends(facts["removed_backends"], version),
         has_inference_type=is_at_least(version, facts["inference_type_since"]["since"]),
@@ -139,7 +141,9 @@ def image_packages(version: str | None) -> frozenset[str]:
 
 def _in_force(rows: Sequence[dict[str, Any]], version: str) -> Any:
     """The value of the last row that applies to the version; the first one for versions older than all."""
-    return next((row for row in reversed(rows) if is_at_least(version, row["since"])), rows[0])["value"]
+    return next((row for row in reversed(rows) if is_at_least(version, row["since"])), rows[0])[
+        "value"
+    ]
 
 
 def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset[str]:

@@ -59,7 +59,8 @@ class InferenceAmi:
         if is_token(version) or _NAME.fullmatch(version):
             return cls(version, is_known=False)
         hint = (
-            did_you_mean(version, inference_ami_names()) or f"use one of {', '.join(inference_ami_names())}"
+            did_you_mean(version, inference_ami_names())
+            or f"use one of {', '.join(inference_ami_names())}"
         )
         raise InvalidValueError(
             f'inference_ami_version: must be the name of a SageMaker inference AMI, got "{version}"; {hint}'

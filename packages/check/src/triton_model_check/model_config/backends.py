@@ -22,11 +22,15 @@ class KnownBackend(NamedTuple):
     platform_required: bool
 
 
-KNOWN_BACKENDS = {name: KnownBackend(name, **each) for name, each in load("names")["backends"].items()}
+KNOWN_BACKENDS = {
+    name: KnownBackend(name, **each) for name, each in load("names")["backends"].items()
+}
 """Backends whose platform Triton checks. Other backends accept any platform."""
 
 _BACKEND_OF_PLATFORM = {
-    platform: backend.name for backend in KNOWN_BACKENDS.values() for platform in backend.default_files
+    platform: backend.name
+    for backend in KNOWN_BACKENDS.values()
+    for platform in backend.default_files
 }
 _BACKEND_OF_PLATFORM["libtorch"] = "pytorch"
 
@@ -77,7 +81,9 @@ def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str 
     """Return the hint for a version directory without a model of ``backend`` and with that of another one."""
     file_of = {PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"}
     files = sorted(model.list(version))
-    found = next((each for each in files if each == "model.py" or PurePath(each).suffix in file_of), "")
+    found = next(
+        (each for each in files if each == "model.py" or PurePath(each).suffix in file_of), ""
+    )
     expected = file_of.get(PurePath(found).suffix, found)
     other = _BACKEND_OF_FILE.get(expected, backend)
     if other == backend or model.config is None:
@@ -94,12 +100,17 @@ def _field_of(backend: str, file: str) -> str:
     known = KNOWN_BACKENDS.get(backend)
     if known is None or not known.platform_required:
         return f'backend: "{backend}"'
-    return next(f'platform: "{name}"' for name, default in known.default_files.items() if default == file)
+    return next(
+        f'platform: "{name}"' for name, default in known.default_files.items() if default == file
+    )
 
 
 def _from_fields(given: Backend) -> str:
     """The first backend, in the order of the core, that the platform or the model file implies."""
-    implied = (_BACKEND_OF_PLATFORM.get(given.platform), backend_of_file(given.model_file, given.platform))
+    implied = (
+        _BACKEND_OF_PLATFORM.get(given.platform),
+        backend_of_file(given.model_file, given.platform),
+    )
     return next((name for name in _BACKEND_OF_FILE.values() if name in implied), "")
 
 
@@ -121,6 +132,8 @@ def _completed(backend: str, given: Backend) -> Backend:
     if known and not platform and not known.platform_required:
         platform = next(iter(known.default_files))
     if known and not platform and given.model_file:
-        platform = next((name for name, file in known.default_files.items() if file == given.model_file), "")
+        platform = next(
+            (name for name, file in known.default_files.items() if file == given.model_file), ""
+        )
     default = known.default_files.get(platform, "") if known else _DEFAULT_FILES.get(backend, "")
     return Backend(backend, platform, given.model_file or default)

@@ -51,10 +51,14 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
 
         placed = with_places(findings, repository)
         findings, ignored = _with_comments(comments, placed, context)
-    findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
+    findings.sort(
+        key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code)
+    )
     loaded = sorted(context.loaded & context.models.keys())
     not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
-    return Report(repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored)))
+    return Report(
+        repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored))
+    )
 
 
 def _with_comments(

@@ -92,7 +92,10 @@ def complete_core(config: Any, backend: Backend, gpu_count: int | None) -> None:
     config.backend, config.platform, config.default_model_filename = backend
     if not config.HasField("version_policy"):
         config.version_policy.latest.num_versions = 1
-    for memory in (config.optimization.input_pinned_memory, config.optimization.output_pinned_memory):
+    for memory in (
+        config.optimization.input_pinned_memory,
+        config.optimization.output_pinned_memory,
+    ):
         if not memory.ListFields():
             memory.enable = True
     if config.HasField("sequence_batching"):

@@ -61,7 +61,13 @@ class EnsembleGraph:
             name: Name of the ensemble. Default: that of the message.
         """
         steps = tuple(
-            Step(index, step.model_name, step.model_version, dict(step.input_map), dict(step.output_map))
+            Step(
+                index,
+                step.model_name,
+                step.model_version,
+                dict(step.input_map),
+                dict(step.output_map),
+            )
             for index, step in enumerate(config.ensemble_scheduling.step)
         )
         return cls(name or config.name, _names(config.input), _names(config.output), steps)
@@ -97,7 +103,9 @@ class EnsembleGraph:
         """Tensors that are read or are outputs, and that nothing writes."""
         known = {*self.inputs, *self.producers}
         return tuple(
-            tensor for tensor in dict.fromkeys((*self.tensors, *self.outputs)) if tensor not in known
+            tensor
+            for tensor in dict.fromkeys((*self.tensors, *self.outputs))
+            if tensor not in known
         )
 
     @cached_property
@@ -133,7 +141,11 @@ class EnsembleGraph:
     @cached_property
     def misspelled_reads(self) -> Mapping[str, str]:
         """The unused tensor that a step or an output most likely means, by the missing one that it reads."""
-        unused = [name for name in (*self.unread, *self.unused_inputs) if name not in self.misspelled_writes]
+        unused = [
+            name
+            for name in (*self.unread, *self.unused_inputs)
+            if name not in self.misspelled_writes
+        ]
         missing = [name for name in self.unproduced if name not in self.misspelled_writes.values()]
         pairs: dict[str, str] = {}
         for tensor in missing if unused else ():
@@ -161,7 +173,9 @@ class EnsembleGraph:
 
     def _in_order(self, given: Iterable[str]) -> Iterator[Step]:
         """Yield each step when its inputs are in ``given`` or are outputs of steps before it."""
-        missing = {step.index: set(step.input_map.values()).difference(given) for step in self.steps}
+        missing = {
+            step.index: set(step.input_map.values()).difference(given) for step in self.steps
+        }
         waiting = deque(step for step in self.steps if not missing[step.index])
         known = set(given)
         while waiting:
@@ -196,7 +210,9 @@ class EnsembleGraph:
         labels = self._decouple_labels(decoupled_models)[0]
         return len({labels[name] for name in self.outputs if name in labels}) > 1
 
-    def _decouple_labels(self, decoupled_models: Collection[str]) -> tuple[dict[str, int], tuple[Step, ...]]:
+    def _decouple_labels(
+        self, decoupled_models: Collection[str]
+    ) -> tuple[dict[str, int], tuple[Step, ...]]:
         """Label each tensor with the decoupled step that it comes from; return steps with several labels."""
         labels = dict.fromkeys(self.inputs, 0)
         conflicting = []
@@ -204,7 +220,9 @@ class EnsembleGraph:
             branches = {labels[tensor] for tensor in step.input_map.values()}
             if len(branches) > 1:
                 conflicting.append(step)
-            label = step.index + 1 if step.model_name in decoupled_models else min(branches, default=0)
+            label = (
+                step.index + 1 if step.model_name in decoupled_models else min(branches, default=0)
+            )
             for tensor in step.output_map.values():
                 labels.setdefault(tensor, label)
         return labels, tuple(conflicting)
@@ -216,7 +234,9 @@ class EnsembleGraph:
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}"]
         for step in self.steps:
             reads = ", ".join(f"{name}={tensor}" for name, tensor in sorted(step.input_map.items()))
-            writes = ", ".join(f"{name}={tensor}" for name, tensor in sorted(step.output_map.items()))
+            writes = ", ".join(
+                f"{name}={tensor}" for name, tensor in sorted(step.output_map.items())
+            )
             lines.append(f"  {step.index + 1}. {step.model_name}({reads}) -> {writes}")
         return "\n".join(lines)
 
@@ -235,7 +255,11 @@ class EnsembleGraph:
         sources += [f"in{i}" for i, name in enumerate(self.inputs) if name == tensor]
         targets = [f"step{step.index}" for step in self.readers.get(tensor, ())]
         targets += [f"out{i}" for i, name in enumerate(self.outputs) if name == tensor]
-        return [f'  {source} -->|"{_escape(tensor)}"| {target}' for source in sources for target in targets]
+        return [
+            f'  {source} -->|"{_escape(tensor)}"| {target}'
+            for source in sources
+            for target in targets
+        ]
 
     def __str__(self) -> str:
         return self.to_text()

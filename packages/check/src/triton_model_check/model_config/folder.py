@@ -50,7 +50,11 @@ class ModelFolder:
     """
 
     def __init__(
-        self, name: str, directory: str | Path, path: str | None = None, config_name: str | None = None
+        self,
+        name: str,
+        directory: str | Path,
+        path: str | None = None,
+        config_name: str | None = None,
     ) -> None:
         self.name = name
         self._config_name = config_name
@@ -155,7 +159,11 @@ class ModelFolder:
             return ()
         found = (ModelFolder(name, os.path.join(self._directory, name)) for name in self.list())
         return tuple(
-            sorted(each.name for each in found if each.name[0] != "." and (each.has_config or each.versions))
+            sorted(
+                each.name
+                for each in found
+                if each.name[0] != "." and (each.has_config or each.versions)
+            )
         )
 
     def exists(self, *parts: str) -> bool:
@@ -231,7 +239,9 @@ class ModelFolder:
             return ()
         if not (self.is_ensemble or config.backend in _BACKENDS_WITHOUT_FILES):
             return ()
-        wanted = config.version_policy.specific.versions if config.HasField("version_policy") else ()
+        wanted = (
+            config.version_policy.specific.versions if config.HasField("version_policy") else ()
+        )
         versions = tuple(str(version) for version in wanted) or ("1",)
         return tuple(version for version in versions if version not in self.entries)
 
@@ -315,7 +325,9 @@ class ModelFolder:
         """The models of an ensemble's steps, in the order of the steps, without duplicates."""
         if not self.is_ensemble:
             return ()
-        return tuple(dict.fromkeys(step.model_name for step in self.config.ensemble_scheduling.step))
+        return tuple(
+            dict.fromkeys(step.model_name for step in self.config.ensemble_scheduling.step)
+        )
 
     @cached_property
     def locations(self) -> Locations | None:

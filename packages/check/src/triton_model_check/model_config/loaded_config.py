@@ -30,8 +30,12 @@ class LoadedConfig:
     @cached_property
     def filled_in(self) -> frozenset[str]:
         """The top-level fields that differ from the file."""
-        names = {each.name for message in (self.config, self.written) for each, _ in message.ListFields()}
-        return frozenset(name for name in names if getattr(self.config, name) != getattr(self.written, name))
+        names = {
+            each.name for message in (self.config, self.written) for each, _ in message.ListFields()
+        }
+        return frozenset(
+            name for name in names if getattr(self.config, name) != getattr(self.written, name)
+        )
 
 
 def complete(folder: ModelFolder, target: Target | None = None) -> LoadedConfig:
@@ -73,7 +77,9 @@ def _notes(model: ModelUnderCheck) -> tuple[str, ...]:
     if faults:
         return tuple(faults)
     if model.backend == "python" and model.completes_tensors:
-        return ("auto_complete_config of the model may set tensors, max_batch_size and dynamic_batching",)
+        return (
+            "auto_complete_config of the model may set tensors, max_batch_size and dynamic_batching",
+        )
     if model.backend == "onnxruntime":
         return model.not_checked
     if model.completes_tensors:

@@ -50,7 +50,10 @@ def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
 
 
 def files_to_load(
-    backend: Backend, config: Any | None, compute_capability: str | None, gpu_count: int | None = None
+    backend: Backend,
+    config: Any | None,
+    compute_capability: str | None,
+    gpu_count: int | None = None,
 ) -> tuple[FileToLoad, ...]:
     """Return the files that the backend may load.
 
@@ -67,12 +70,17 @@ def files_to_load(
     if compute_capability is not None:
         chosen = by_capability.get(compute_capability)
         return (default._replace(place=chosen.lstrip("/")) if chosen else default,)
-    return tuple(default._replace(place=each.lstrip("/")) for each in sorted(set(by_capability.values())))
+    return tuple(
+        default._replace(place=each.lstrip("/")) for each in sorted(set(by_capability.values()))
+    )
 
 
 def _default_file(backend: Backend, config: Any | None) -> FileToLoad | None:
     format_and_name = _format_and_name(backend, config)
-    is_own_runtime = config is not None and config.runtime not in ("", f"libtriton_{backend.backend}.so")
+    is_own_runtime = config is not None and config.runtime not in (
+        "",
+        f"libtriton_{backend.backend}.so",
+    )
     if format_and_name is None or is_own_runtime:
         return None
     model_format, name = format_and_name

@@ -88,7 +88,9 @@ class RepositoryContext:
     def has_tensorrt_llm(self) -> bool:
         """Whether the repository has a model of TensorRT-LLM, whose templates have defaults."""
         configs = (folder.config for folder in self.folders.values() if folder.config is not None)
-        return any(config.backend in ("tensorrtllm", TENSORRT_LLM_PLACEHOLDER) for config in configs)
+        return any(
+            config.backend in ("tensorrtllm", TENSORRT_LLM_PLACEHOLDER) for config in configs
+        )
 
     @cached_property
     def decoupled(self) -> frozenset[str]:
@@ -170,7 +172,9 @@ class ModelUnderCheck:
     def tensors(self) -> tuple[tuple[str, int, Any], ...]:
         """Every input and output of the configuration, with its field and index."""
         sides = (("input", self.config.input), ("output", self.config.output))
-        return tuple((field, index, tensor) for field, side in sides for index, tensor in enumerate(side))
+        return tuple(
+            (field, index, tensor) for field, side in sides for index, tensor in enumerate(side)
+        )
 
     @cached_property
     def graph(self) -> EnsembleGraph:
@@ -229,7 +233,9 @@ class ModelUnderCheck:
         target = self.target
         if not target.local_files or self.folder.config_fault or self.folder.is_ensemble:
             return ()
-        return files_to_load(self.completed, self.config, target.compute_capability, target.gpu_count)
+        return files_to_load(
+            self.completed, self.config, target.compute_capability, target.gpu_count
+        )
 
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
@@ -281,7 +287,9 @@ class ModelUnderCheck:
             return ()
         if self.backend == "python" and (self._python_files or self.target.local_files):
             large = [path for path, source in self._python_files.items() if source is None]
-            return tuple(f"{path}: content not checked: it is too large to be parsed" for path in large)
+            return tuple(
+                f"{path}: content not checked: it is too large to be parsed" for path in large
+            )
         if self.model_files:
             return tuple(
                 f"{self.place_of(file.path)}: {reason}"
@@ -347,4 +355,8 @@ class ModelUnderCheck:
 def _declares_everything(config: Any) -> bool:
     if not config.input or not config.output:
         return False
-    return all(tensor.data_type and tensor.dims for side in (config.input, config.output) for tensor in side)
+    return all(
+        tensor.data_type and tensor.dims
+        for side in (config.input, config.output)
+        for tensor in side
+    )

@@ -34,7 +34,12 @@ _CUDA = re.compile(r"(?:nvidia_|cuda_).*\.dist-info|[^-]+-[^-]*\+cu\d+\.dist-inf
 _LIMITS = UnpackLimits(max_bytes=1 << 32)
 _LINK = "is a symbolic link"
 _LONGEST_PATH = 4096  # PATH_MAX: longer names cannot be unpacked
-_OTHER_FORMATS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+_OTHER_FORMATS = {
+    b"\xfd7zXZ\0": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,9 @@ class PackedEnvironment:
     @property
     def cuda_packages(self) -> list[str]:
         """The names of packages that contain libraries of CUDA, with their versions."""
-        return sorted(name.removesuffix(".dist-info") for name in self.packages if _CUDA.fullmatch(name))
+        return sorted(
+            name.removesuffix(".dist-info") for name in self.packages if _CUDA.fullmatch(name)
+        )
 
     @property
     def python(self) -> str | None:
@@ -119,7 +126,9 @@ def read_environment(path: str) -> PackedEnvironment:
             head, status = file.read(8), os.fstat(file.fileno())
     except (OSError, ValueError):
         return PackedEnvironment()
-    other_format = next((name for start, name in _OTHER_FORMATS.items() if head.startswith(start)), "")
+    other_format = next(
+        (name for start, name in _OTHER_FORMATS.items() if head.startswith(start)), ""
+    )
     return (
         PackedEnvironment(other_format=other_format)
         if other_format
@@ -136,7 +145,8 @@ def _folder_names(path: Path) -> Iterator[str]:
         if (library / "os.py").exists():
             yield f"lib/{library.name}/os.py"
         yield from (
-            f"lib/{library.name}/site-packages/{each.name}" for each in library.glob("site-packages/*")
+            f"lib/{library.name}/site-packages/{each.name}"
+            for each in library.glob("site-packages/*")
         )
 
 
@@ -166,7 +176,9 @@ class _Contents:
             self.names.update(_of_interest(name))
         wheel = _WHEEL.search(name)
         if wheel is not None and member.size <= _MOST_WHEEL_BYTES:
-            self.wheels[wheel[1]] = frozenset(_TAG.findall(b"".join(member.chunks()).decode("latin-1")))
+            self.wheels[wheel[1]] = frozenset(
+                _TAG.findall(b"".join(member.chunks()).decode("latin-1"))
+            )
         extension = _EXTENSION.fullmatch(name)
         if extension is not None:
             self.tags.setdefault(extension["module"], set()).add(extension["tag"])

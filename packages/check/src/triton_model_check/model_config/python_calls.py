@@ -22,7 +22,9 @@ __all__ = ["CallSite", "ModelCalls", "find_calls"]
 
 _REQUEST = "InferenceRequest"
 _INPUT, _TENSOR = "get_input_tensor_by_name", "Tensor"
-_MODEL_NAME_POSITION = 4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
+_MODEL_NAME_POSITION = (
+    4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
+)
 _MOST_FILES = 100
 
 
@@ -113,7 +115,9 @@ def _sources_of(folder: ModelFolder, version: str, file: str) -> Iterator[tuple[
             continue
         seen.add(path)
         content = folder.read(*path.split("/")) or b""
-        has_modules = len(folder.list(version)) > 1 or any(name.endswith(".py") for name in folder.entries)
+        has_modules = len(folder.list(version)) > 1 or any(
+            name.endswith(".py") for name in folder.entries
+        )
         if not content or not (has_modules or _REQUEST.encode() in content):
             continue
         tree = _parse(content)
@@ -191,7 +195,11 @@ class _Module:
         found: dict[str, set[str] | None] = {}
         for target, value in _bindings(self._nodes):
             known = found.setdefault(target, set())
-            if isinstance(value, ast.Constant) and isinstance(value.value, str) and known is not None:
+            if (
+                isinstance(value, ast.Constant)
+                and isinstance(value.value, str)
+                and known is not None
+            ):
                 known.add(value.value)
             else:
                 found[target] = None

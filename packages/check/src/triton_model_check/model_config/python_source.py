@@ -43,7 +43,9 @@ def nodes_of(*roots: ast.AST, without: tuple[type[ast.AST], ...] = ()) -> list[a
             value = getattr(node, name, None)
             if type(value) is list:
                 found += [
-                    each for each in value if isinstance(each, ast.AST) and not isinstance(each, without)
+                    each
+                    for each in value
+                    if isinstance(each, ast.AST) and not isinstance(each, without)
                 ]
             elif isinstance(value, ast.AST) and not isinstance(value, without):
                 found.append(value)
@@ -133,7 +135,9 @@ class PythonSource:
     def methods(self) -> list[str]:
         """The methods that the class defines."""
         node = self._classes.get(_MODEL)
-        return [each.name for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
+        return (
+            [each.name for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
+        )
 
     @property
     def lacks_execute(self) -> bool:
@@ -236,15 +240,23 @@ def _continues(statement: ast.stmt) -> bool:
         ways = [[*statement.body, *statement.orelse], *(each.body for each in statement.handlers)]
         return _reaches_end(statement.finalbody) and any(_reaches_end(way) for way in ways)
     if isinstance(statement, ast.Match):
-        return not _matches_all(statement) or any(_reaches_end(case.body) for case in statement.cases)
+        return not _matches_all(statement) or any(
+            _reaches_end(case.body) for case in statement.cases
+        )
     return not isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue)
 
 
 def _is_endless(loop: ast.While) -> bool:
     is_true = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    return is_true and not any(isinstance(node, ast.Break) for node in nodes_of(*loop.body, without=_SCOPES))
+    return is_true and not any(
+        isinstance(node, ast.Break) for node in nodes_of(*loop.body, without=_SCOPES)
+    )
 
 
 def _matches_all(statement: ast.Match) -> bool:
     last = statement.cases[-1]
-    return last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+    return (
+        last.guard is None
+        and isinstance(last.pattern, ast.MatchAs)
+        and last.pattern.pattern is None
+    )

@@ -123,12 +123,16 @@ class Rule:
             return problem.hint
         if target.is_sagemaker:
             return self.hint
-        return self.server_hint or self.hint.replace("acknowledge this", "ignore this")  # as constructs do
+        return self.server_hint or self.hint.replace(
+            "acknowledge this", "ignore this"
+        )  # as constructs do
 
     @property
     def fix_reason(self) -> str | None:
         """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
-        return next((why for why, codes in _load("fixing/reasons").items() if self.code in codes), None)
+        return next(
+            (why for why, codes in _load("fixing/reasons").items() if self.code in codes), None
+        )
 
 
 _load = facts_of(__package__)

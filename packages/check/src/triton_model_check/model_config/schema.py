@@ -38,7 +38,9 @@ def message_class(name: str) -> Any:
 
     # As GetMessageClass. Messages in messages get their class on first use.
     known = getattr(descriptor, "_concrete_class", None)
-    return known or code.MessageMeta(name, (Message,), {"DESCRIPTOR": descriptor, "__module__": None})
+    return known or code.MessageMeta(
+        name, (Message,), {"DESCRIPTOR": descriptor, "__module__": None}
+    )
 
 
 def new_model_config() -> Any:
@@ -49,7 +51,10 @@ def new_model_config() -> Any:
 def field_names(message_name: str) -> list[str]:
     """Return the names of a message's fields; none if the schema has no such message."""
     try:
-        return [field.name for field in _pool().FindMessageTypeByName(f"{_PACKAGE}.{message_name}").fields]
+        return [
+            field.name
+            for field in _pool().FindMessageTypeByName(f"{_PACKAGE}.{message_name}").fields
+        ]
     except KeyError:
         return []
 
@@ -93,7 +98,9 @@ def _c_code() -> Any:
 
 # --- plain texts ------------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r"""\"[^\"\\\x00-\x1f]*\"|'[^'\\\x00-\x1f]*'|[\w.+-]+|\#[^\n\0]*|[^ \t\n\r\v\f]""")
+_TOKEN = re.compile(
+    r"""\"[^\"\\\x00-\x1f]*\"|'[^'\\\x00-\x1f]*'|[\w.+-]+|\#[^\n\0]*|[^ \t\n\r\v\f]"""
+)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 # By the type of the field, as protobuf numbers it: int64, uint64, int32, uint32.
 _RANGES = {3: range(-(2**63), 2**63), 4: range(2**64), 5: range(-(2**31), 2**31), 13: range(2**32)}
@@ -175,7 +182,9 @@ def _plain_fields(message: Descriptor) -> dict[str, _PlainField]:
         choice = field.containing_oneof.name if field.containing_oneof else field.name
         tag = encode_varint(field.number << 3 | wire_type)
         is_repeated = isinstance(field.default_value, list)
-        found[field.name] = _PlainField(tag, read, is_repeated, field.message_type is not None, choice)
+        found[field.name] = _PlainField(
+            tag, read, is_repeated, field.message_type is not None, choice
+        )
     return found
 
 
@@ -201,7 +210,9 @@ def _read_message(message: Descriptor, token: str, tokens: list[str]) -> bytes:
 
 
 def _read_string(token: str, tokens: list[str]) -> bytes:
-    if token[0] not in "\"'" or len(token) < 2 or tokens[-1][:1] in ("'", '"'):  # two are one string
+    if (
+        token[0] not in "\"'" or len(token) < 2 or tokens[-1][:1] in ("'", '"')
+    ):  # two are one string
         raise ValueError(token)
     return encode_varint(len(token) - 2) + token[1:-1].encode()
 

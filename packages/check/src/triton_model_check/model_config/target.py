@@ -53,7 +53,9 @@ def read_size(place: str, text: str) -> int:
     """Return the bytes of a size as Docker and Kubernetes write it: ``256m``, ``1g`` or ``1Gi``."""
     found = _SIZE.fullmatch(text)
     if found is None:
-        raise InvalidValueError(f'{place}: must be a size, got "{text}"; write for example 256m or 1g')
+        raise InvalidValueError(
+            f'{place}: must be a size, got "{text}"; write for example 256m or 1g'
+        )
     return int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
 
 
@@ -178,7 +180,9 @@ class Target:
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.
         """
-        assumed: dict[str, Any] = {} if platform in SAGEMAKER else {"image_version": newest_release()}
+        assumed: dict[str, Any] = (
+            {} if platform in SAGEMAKER else {"image_version": newest_release()}
+        )
         assumed |= load("targets")["assumed"].get(platform, {})
         if instance_type is not None:
             instance = InstanceType.of(instance_type)

@@ -18,7 +18,12 @@ from constructs_triton_core.errors import ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import closest
 from triton_model_check.facts.published import load
-from triton_model_check.model_config.schema import enum_values, field_names, new_model_config, read_plain
+from triton_model_check.model_config.schema import (
+    enum_values,
+    field_names,
+    new_model_config,
+    read_plain,
+)
 from triton_model_check.model_config.text_spellings import (
     STRING_OR_COMMENT,
     count_pieces,
@@ -71,7 +76,14 @@ def parse_model_config(content: bytes | str, path: str = "config.pbtxt") -> Any:
     if fault is None:
         return parsed
     finding = Finding(
-        fault.code, Severity.ERROR, path, fault.message, fault.hint, SOURCE, fault.line, fault.column
+        fault.code,
+        Severity.ERROR,
+        path,
+        fault.message,
+        fault.hint,
+        SOURCE,
+        fault.line,
+        fault.column,
     )
     raise ModelConfigError(finding)
 
@@ -117,7 +129,9 @@ def _parse_unusual(text: str) -> Any:
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             # protobuf's setters raise these without a place, for example for an enum number beyond 32 bits.
             message = _shortened(f"cannot be parsed: {error}")
-            raise _FaultError(TextFault("text-syntax", message, "fix the value", None, None)) from error
+            raise _FaultError(
+                TextFault("text-syntax", message, "fix the value", None, None)
+            ) from error
 
 
 def _shortened(message: str) -> str:
@@ -190,7 +204,9 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     guess = closest(name, field_names(message_type))
     hint = f'did you mean "{guess}"?' if guess else "remove it; Triton rejects unknown fields"
     if message_type.endswith("Entry") and not guess:  # the fields of a map are key and value
-        value = '{ string_value: "..." }' if message_type == "ModelConfig.ParametersEntry" else '"..."'
+        value = (
+            '{ string_value: "..." }' if message_type == "ModelConfig.ParametersEntry" else '"..."'
+        )
         hint = f'write key: "{name}" value: {value}, with its value in place of the dots'
     return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
 
@@ -209,7 +225,11 @@ def _unknown_enum(said: str) -> tuple[str, str, str] | None:
     values = list(enum_values(enum_type).values())
     if name[:1] in "\"'" and name.strip("\"'") in values:
         return "text-enum", f"an enum value is in quotes, got {name}", "remove the quotes"
-    guess = _OTHER_TYPE_NAMES.get(name.upper().removeprefix("TYPE_")) if enum_type == "DataType" else None
+    guess = (
+        _OTHER_TYPE_NAMES.get(name.upper().removeprefix("TYPE_"))
+        if enum_type == "DataType"
+        else None
+    )
     guess = guess or closest(name, values)
     hint = f"did you mean {guess}?" if guess else f"write one of {', '.join(values)}"
     return "text-enum", f"{enum_type} has no value named {name}", hint
@@ -233,7 +253,11 @@ def _syntax_hint(text: str, line: int | None, column: int | None, said: str) -> 
     rest = lines[line - 1][(column or 1) - 1 :].lstrip() if line and line <= len(lines) else ""
     if said.startswith("Couldn't parse"):
         kind = "a whole number" if "integer" in said else "a number"
-        return "remove the comma before it" if rest[:1] == "]" else f"write {kind} without quotes and units"
+        return (
+            "remove the comma before it"
+            if rest[:1] == "]"
+            else f"write {kind} without quotes and units"
+        )
     if said == 'Expected ","':
         return 'close the list above with "]"' if rest[:1].isalpha() else 'write "," before it'
     if rest.startswith("//"):

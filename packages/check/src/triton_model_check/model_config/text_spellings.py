@@ -13,7 +13,8 @@ _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|(?=[-.\d])[-
 # An unterminated string ends with its line: looking for its end from every quote would take quadratic time.
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|\'(?:[^\'\\\n]|\\.)*+\'?|#[^\n]*')
 _LENIENT = [
-    (re.compile(each["pattern"]), each["what"], each["hint"]) for each in load("spellings")["only_python"]
+    (re.compile(each["pattern"]), each["what"], each["hint"])
+    for each in load("spellings")["only_python"]
 ]
 _BAD_ESCAPE = re.compile(
     r"""\\(?![abfnrtv\\?'"0-7]|x[0-9A-Fa-f]|u[0-9A-Fa-f]{4}|U00(?:0|10)[0-9A-Fa-f]{4})"""
@@ -30,7 +31,11 @@ def lenient_spellings(text: str) -> Iterator[tuple[int, str, str]]:
     for string in STRING_OR_COMMENT.finditer(text):
         escape = None if string.group().startswith("#") else _first_bad_escape(string.group())
         if escape is not None:
-            yield string.start() + escape, "a string contains an unknown escape", r"write a backslash as \\"
+            yield (
+                string.start() + escape,
+                "a string contains an unknown escape",
+                r"write a backslash as \\",
+            )
     bare = STRING_OR_COMMENT.sub(lambda match: '"' + " " * (len(match.group()) - 1), text)
     for pattern, what, hint in _LENIENT:
         hit = pattern.search(bare)

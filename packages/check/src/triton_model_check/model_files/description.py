@@ -66,7 +66,9 @@ def describe(
         return _describe(file_path, file, used_format, image_version)
 
 
-def _describe(path: Path, file: BinaryIO, used_format: ModelFormat, image_version: str | None) -> ModelFile:
+def _describe(
+    path: Path, file: BinaryIO, used_format: ModelFormat, image_version: str | None
+) -> ModelFile:
     """Describe a file of another format than ONNX. Each reader is imported when its format is read."""
     if used_format == "tensorrt_plan":
         from triton_model_check.model_files.tensorrt_plan import describe_plan
@@ -100,7 +102,11 @@ def _opened(path: Path) -> Iterator[BinaryIO | None]:
 def _descriptor(path: Path) -> int | None:
     try:
         # O_NONBLOCK: opening a named pipe must not wait for its writer.
-        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) if os.path.isfile(path) else None
+        return (
+            os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            if os.path.isfile(path)
+            else None
+        )
     except (OSError, ValueError):
         return None
 
@@ -112,7 +118,9 @@ def _describe_onnx(
     if path.suffix != ".ort":
         from triton_model_check.model_files.onnx_file import describe_onnx
 
-        return describe_onnx(path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu)
+        return describe_onnx(
+            path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu
+        )
     if file.read(8)[4:] == b"ORTM":
         return ModelFile(path, "ort", not_checked=("content not checked",))
     from triton_model_check.model_files.onnx_faults import not_a_model
@@ -135,7 +143,9 @@ def _hint(path: Path, used_format: ModelFormat) -> str:
     from triton_model_check.model_files.model_file import TREE_MODEL_FILES
 
     others = [
-        name for name in _names(path.parent) if format_of(Path(name)) == used_format and name != path.name
+        name
+        for name in _names(path.parent)
+        if format_of(Path(name)) == used_format and name != path.name
     ]
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'

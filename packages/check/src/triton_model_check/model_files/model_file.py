@@ -10,7 +10,15 @@ from typing import Literal
 __all__ = ["ModelFile", "ModelTensor"]
 
 ModelFormat = Literal[
-    "onnx", "ort", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"
+    "onnx",
+    "ort",
+    "tensorrt_plan",
+    "torchscript",
+    "openvino",
+    "tree",
+    "savedmodel",
+    "dali",
+    "unknown",
 ]
 
 FaultCode = Literal[
@@ -137,4 +145,8 @@ class ModelFile:
     @property
     def fixed_tensors(self) -> list[ModelTensor]:
         """The required inputs and the outputs without a batch dimension."""
-        return [each for each in (*self.inputs, *self.outputs) if not (each.is_optional or each.is_batched)]
+        return [
+            each
+            for each in (*self.inputs, *self.outputs)
+            if not (each.is_optional or each.is_batched)
+        ]

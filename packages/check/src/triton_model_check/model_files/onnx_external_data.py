@@ -27,7 +27,9 @@ def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
     read |= {each.name for each in graph.outputs}
     for each in graph.all_graphs():
-        yield from (data for data in each.external_data if data.initializer in read or not data.initializer)
+        yield from (
+            data for data in each.external_data if data.initializer in read or not data.initializer
+        )
 
 
 def external_data_faults(path: Path, graph: OnnxGraph, runtime: OnnxRuntime) -> Iterator[FileFault]:
@@ -48,7 +50,9 @@ def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterato
         reason = f'has the entry "{external.wrong_entry}", which is empty or unknown'
         yield _external_fault(external, reason, _SAVE_AGAIN)
     elif not runtime.external_data_outside_folder and is_outside:
-        yield _external_fault(external, f'is in "{location}", outside the folder of the model', _SAVE_AGAIN)
+        yield _external_fault(
+            external, f'is in "{location}", outside the folder of the model', _SAVE_AGAIN
+        )
     elif not is_absolute or location.startswith(in_container):
         relative = location.removeprefix(in_container)
         yield from _size_faults(path.parent, external._replace(location=relative))
@@ -90,7 +94,9 @@ def _is_pointer(path: str) -> bool:
         return False
 
 
-_COPY = 'copy the model\'s data file to "{}" in the folder of the .onnx file; its name must not change'
+_COPY = (
+    'copy the model\'s data file to "{}" in the folder of the .onnx file; its name must not change'
+)
 _SAVE_AGAIN = (
     "load the model with onnx.load where its data is complete, and save it again with "
     "onnx.save(model, path, save_as_external_data=True)"

@@ -44,7 +44,9 @@ def onnx_faults(
     yield from external_data_faults(path, graph, runtime)
 
 
-def not_a_model(reason: str, hint: str = "export or copy the model to this file again") -> FileFault:
+def not_a_model(
+    reason: str, hint: str = "export or copy the model to this file again"
+) -> FileFault:
     """Return the fault of a file that is not an ONNX model."""
     return FileFault("onnx-not-a-model", reason, hint)
 
@@ -72,7 +74,9 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
     elif model.ir_version > runtime.max_ir_version:
         message = f"Unsupported model IR version: {model.ir_version}"
         hint = "export the model with an older onnx package, or use a newer image"
-        yield FileFault("onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint)
+        yield FileFault(
+            "onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint
+        )
     if not model.opsets:
         message = "Missing opset in the model"
         yield FileFault("onnx-version", message, "export the model with opset_version")
@@ -111,12 +115,20 @@ def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
 
 def _as_read(node: OnnxNode) -> OnnxNode:
     """Return a Constant as the runtime reads it outside of subgraphs: the attribute may have any name."""
-    return node._replace(attributes=("value",)) if node.operator == "Constant" and node.attributes else node
+    return (
+        node._replace(attributes=("value",))
+        if node.operator == "Constant" and node.attributes
+        else node
+    )
 
 
-def _nodes_of_functions(model: OnnxModel, graph: OnnxGraph) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
+def _nodes_of_functions(
+    model: OnnxModel, graph: OnnxGraph
+) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
     """Yield the operators of the functions that the graph uses, with the operator sets that they import."""
-    waiting = [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
+    waiting = (
+        [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
+    )
     seen = set()
     while waiting:
         name = waiting.pop()
@@ -160,7 +172,9 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
     if node.operator == "Constant" and not node.attributes:
         return invalid_graph(f'Constant node: "{node.name}" has no data attributes')
     if node.operator == "Constant" and len(node.outputs) != 1:
-        return invalid_graph(f'Constant node: "{node.name}" has {len(node.outputs)} outputs, but needs one')
+        return invalid_graph(
+            f'Constant node: "{node.name}" has {len(node.outputs)} outputs, but needs one'
+        )
     return None
 
 
@@ -173,17 +187,24 @@ def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     known = given | {name for node in graph.nodes for name in node.outputs if name}
     twice = _defined_twice(graph, given)
     unknown = [
-        (node.operator, name) for node in graph.nodes for name in node.reads() if name and name not in known
+        (node.operator, name)
+        for node in graph.nodes
+        for name in node.reads()
+        if name and name not in known
     ]
     same_names = [
-        name for each in graph.all_graphs() for name in _repeated(node.name for node in _computing(each))
+        name
+        for each in graph.all_graphs()
+        for name in _repeated(node.name for node in _computing(each))
     ]
     absent = [each.name for each in graph.outputs if each.name not in known]
     if twice:
         yield invalid_graph(f'Duplicate definition of "{twice[0]}"')
     elif unknown:
         operator, name = unknown[0]
-        yield invalid_graph(f'the operator {operator} reads "{name}", which is not produced by any operator')
+        yield invalid_graph(
+            f'the operator {operator} reads "{name}", which is not produced by any operator'
+        )
     elif absent:
         yield invalid_graph(f'the output "{absent[0]}" is not produced by any operator')
     elif same_names:
@@ -243,14 +264,20 @@ def _data_fault(tensor: OnnxTensor) -> str:
         return "has raw bytes, but its type is STRING"
     if tensor.raw_bytes is not None:
         is_wrong = tensor.size not in (None, tensor.raw_bytes)
-        return f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}" if is_wrong else ""
+        return (
+            f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
+            if is_wrong
+            else ""
+        )
     if tensor.values not in (None, tensor.elements):
         return f"has {tensor.values} elements, but its dims need {tensor.elements}"
     return ""
 
 
 def _has_cycle(graph: OnnxGraph) -> bool:
-    producer = {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
+    producer = {
+        name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name
+    }
     needed = {
         index: [producer[name] for name in node.reads() if name in producer]
         for index, node in enumerate(graph.nodes)

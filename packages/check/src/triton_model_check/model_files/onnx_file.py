@@ -18,13 +18,20 @@ from triton_model_check.facts.backend_releases import onnx_runtime
 from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
-from triton_model_check.model_files.onnx_faults import invalid_graph, no_kernel, not_a_model, onnx_faults
+from triton_model_check.model_files.onnx_faults import (
+    invalid_graph,
+    no_kernel,
+    not_a_model,
+    onnx_faults,
+)
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from triton_model_check.model_files.onnx_shapes import Inference, infer
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
 
-_DATA_TYPES: dict[int, str] = {int(each): name for each, name in load("names")["onnx_data_types"].items()}
+_DATA_TYPES: dict[int, str] = {
+    int(each): name for each, name in load("names")["onnx_data_types"].items()
+}
 """``TensorProto.DataType`` and Triton's name for it. Triton has no name for the others."""
 
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4
@@ -82,12 +89,19 @@ def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
     outputs = tuple(_tensor(each) for each in graph.outputs)
     data_files = dict.fromkeys(each.location for each in used_external_data(graph) if each.location)
     return ModelFile(
-        path, "onnx", tuple(inputs), outputs, versions=_versions(model), data_files=tuple(data_files)
+        path,
+        "onnx",
+        tuple(inputs),
+        outputs,
+        versions=_versions(model),
+        data_files=tuple(data_files),
     )
 
 
 def _tensor(value: OnnxValue, *, is_optional: bool = False) -> ModelTensor:
-    return ModelTensor(value.name, _DATA_TYPES.get(value.element_type, ""), value.shape, is_optional)
+    return ModelTensor(
+        value.name, _DATA_TYPES.get(value.element_type, ""), value.shape, is_optional
+    )
 
 
 def _versions(model: OnnxModel) -> dict[str, str]:
@@ -98,7 +112,9 @@ def _versions(model: OnnxModel) -> dict[str, str]:
 # I4: the outputs have the shapes that the runtime infers.
 
 
-def _inference(model: OnnxModel, graph: OnnxGraph, message: MessageReader, cpu_release: str) -> Inference:
+def _inference(
+    model: OnnxModel, graph: OnnxGraph, message: MessageReader, cpu_release: str
+) -> Inference:
     reason = next(_unknown_to_inference(model, graph), None)
     return infer(message, cpu_release) if reason is None else Inference(not_checked=reason)
 

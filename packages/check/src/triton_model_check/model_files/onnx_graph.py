@@ -298,7 +298,9 @@ def _value(message: MessageReader) -> OnnxValue:
         if each.number == 1:
             name = message.text(each)
         elif each.number == 2:  # protobuf merges several
-            type_name, element_type, shape = _type(message.message(each), type_name, element_type, shape)
+            type_name, element_type, shape = _type(
+                message.message(each), type_name, element_type, shape
+            )
     return OnnxValue(name, type_name, element_type, shape)
 
 

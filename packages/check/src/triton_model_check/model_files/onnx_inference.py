@@ -44,12 +44,20 @@ _ACCEPTED = re.compile(
 _LESS_PRECISE = frozenset(
     {
         *("CenterCropPad", "Einsum", "GreaterOrEqual", "GroupNormalization", "LessOrEqual"),
-        *("MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "OneHotEncoder", "Optional", "PRelu"),
+        *(
+            "MeanVarianceNormalization",
+            "NegativeLogLikelihoodLoss",
+            "OneHotEncoder",
+            "Optional",
+            "PRelu",
+        ),
         *("ReduceL1", "ReduceL2", "ReduceLogSumExp", "SequenceMap"),
     }
 )
 # The fields of a tensor that have its elements.
-_ELEMENTS = tuple(f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64"))
+_ELEMENTS = tuple(
+    f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64")
+)
 # The runtime takes its newest operator set, and it reads sparse tensors.
 _UNKNOWN = re.compile(r"No opset import|sparse_tensor")
 _ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
@@ -163,7 +171,9 @@ def _with_elements(node: Any) -> Any:
             if _is_external(sparse.values) or _is_external(sparse.indices):
                 _fill(sparse.values)
                 dims, data_type = sparse.values.dims, sparse.indices.data_type
-                first = proto.TensorProto(data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]])
+                first = proto.TensorProto(
+                    data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]]
+                )
                 sparse.indices.CopyFrom(first)
     return filled
 
@@ -205,8 +215,13 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
         return {"fault": fault}
     found = {each.name: each.type.tensor_type.elem_type for each in inferred.graph.output}
     missing = missing_kernel(inferred, release) if release else None
-    answer = {"types": {name: found[name] for name in found if not types[name]}, "missing_kernel": missing}
-    shapes = {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
+    answer = {
+        "types": {name: found[name] for name in found if not types[name]},
+        "missing_kernel": missing,
+    }
+    shapes = {
+        each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output
+    }
     reason = _unclear(model, declared, shapes, doubt)
     if reason is None:
         return {**answer, "shapes": shapes}
@@ -232,7 +247,9 @@ def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bo
     The runtime infers it again if it has optimized the graph, which it does not where there is one operator.
     """
     is_optimized = len(model.graph.node) > 1
-    return is_optimized and any(declared[name] is not None and merged[name] is None for name in merged)
+    return is_optimized and any(
+        declared[name] is not None and merged[name] is None for name in merged
+    )
 
 
 def _may_be_a_shape(tensor: Any) -> bool:
@@ -247,12 +264,18 @@ def _is_external(tensor: Any) -> bool:
 
 def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
     # The runtime turns a Constant into an initializer before it compares types.
-    constants = {name for node in inferred.graph.node if node.op_type == "Constant" for name in node.output}
+    constants = {
+        name for node in inferred.graph.node if node.op_type == "Constant" for name in node.output
+    }
     for each in inferred.graph.output:
         produced = each.type.tensor_type.elem_type
         if types[each.name] and each.type.WhichOneof("value") not in (None, "tensor_type"):
             return f"Type Error: the output {each.name} is declared as a tensor, but is none"
-        if types[each.name] and produced not in (0, types[each.name]) and each.name not in constants:
+        if (
+            types[each.name]
+            and produced not in (0, types[each.name])
+            and each.name not in constants
+        ):
             return _type_fault(each.name, types[each.name], produced)
     return None
 
@@ -279,7 +302,9 @@ def _infer(model: Any) -> tuple[Any, str]:
 
 def _with_shapes(model: Any, *, is_strict: bool = True) -> Any:
     content = model.SerializeToString()
-    inferred = shape_inference.infer_shapes(content, check_type=True, strict_mode=is_strict, data_prop=True)
+    inferred = shape_inference.infer_shapes(
+        content, check_type=True, strict_mode=is_strict, data_prop=True
+    )
     return _parsed(inferred)
 
 
@@ -287,7 +312,9 @@ def _is_fault(text: str) -> bool:
     """Return whether the runtime reports one of the errors of strict inference, too."""
     is_nested = text.count("Inference error(s)") > 1  # in an operator that is a function
     errors = text.split("(op_type:")
-    return not is_nested and any(_ERROR.search(each) and not _ACCEPTED.search(each) for each in errors[1:])
+    return not is_nested and any(
+        _ERROR.search(each) and not _ACCEPTED.search(each) for each in errors[1:]
+    )
 
 
 def _type_fault(name: str, declared: int, produced: int) -> str:

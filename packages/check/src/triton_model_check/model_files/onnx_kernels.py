@@ -65,7 +65,9 @@ def _is_implemented(use: _Use, standard_opset: int, release: str) -> bool:
     choices = [bound]
     if "float16" in bound.values() and standard_opset >= _FIRST_OPSET_WITH_CASTS:
         # The runtime casts to float where it has no kernel for float16.
-        choices.append({name: "float" if given == "float16" else given for name, given in bound.items()})
+        choices.append(
+            {name: "float" if given == "float16" else given for name, given in bound.items()}
+        )
     operator = (_DOMAINS[use.domain], use.operator, schema.since_version)
     is_kernel = any(has_kernel(*operator, each, release) for each in choices)
     return is_kernel or _is_function(schema, use.opset)
@@ -94,13 +96,16 @@ def _nodes(graph: Any, outside: _Types) -> Iterator[tuple[Any, _Types]]:
     """Yield each operator with the types of the values that it can read."""
     types = {**outside}
     types.update(
-        (each.name, _type_name(each.type)) for each in (*graph.input, *graph.value_info, *graph.output)
+        (each.name, _type_name(each.type))
+        for each in (*graph.input, *graph.value_info, *graph.output)
     )
     types.update((each.name, _tensor_name(each.data_type)) for each in graph.initializer)
     for node in graph.node:
         yield node, types
         for attribute in node.attribute:
-            for below in (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs:
+            for below in (
+                (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+            ):
                 yield from _nodes(below, types)
 
 

@@ -39,10 +39,19 @@ _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
 _SPARSE_TENSOR = {1: _TENSOR, 2: _TENSOR}
 _INTEGERS = frozenset({6, 7})  # the types of shapes: int32 and int64
-_ONE_ELEMENT = bytes(16)  # at least one element of any type: the package checks which field has them
+_ONE_ELEMENT = bytes(
+    16
+)  # at least one element of any type: the package checks which field has them
 _IS_ELSEWHERE = encode_varint(14 << 3) + encode_varint(1)  # data_location: EXTERNAL
 _GRAPH: dict[int, Any] = {5: _TENSOR, 15: _SPARSE_TENSOR}
-_ATTRIBUTE = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE_TENSOR, 23: _SPARSE_TENSOR}
+_ATTRIBUTE = {
+    5: _TENSOR,
+    6: _GRAPH,
+    10: _TENSOR,
+    11: _GRAPH,
+    22: _SPARSE_TENSOR,
+    23: _SPARSE_TENSOR,
+}
 _NODE = {5: _ATTRIBUTE}
 _GRAPH[1] = _NODE
 _MODEL = {7: _GRAPH, 25: {7: _NODE}}
@@ -84,7 +93,9 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
     ``cpu_release`` is the release of ONNX Runtime if the model runs on the CPU; else it is empty.
     """
     if not _is_onnx_installed():
-        return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'triton-model-check[onnx]'`")
+        return Inference(
+            not_checked=f"{_NOT_CHECKED}: run `pip install 'triton-model-check[onnx]'`"
+        )
     try:
         # The package reads a small file as it is faster than it can be copied.
         content = message.content() if message.end <= _SMALL_FILE_BYTES else _skeleton(message)
@@ -133,10 +144,14 @@ def _skeleton(message: MessageReader) -> bytes:
 
 def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
     below = schema.get(each.number)
-    if below is None or each.end - each.start <= _LARGEST_KEPT_BYTES:  # no elements of a large tensor
+    if (
+        below is None or each.end - each.start <= _LARGEST_KEPT_BYTES
+    ):  # no elements of a large tensor
         return message.encoded(each)
     reader = message.message(each)
-    content = _copied_tensor(reader) if below is _TENSOR else _copied_message(reader, below, depth + 1)
+    content = (
+        _copied_tensor(reader) if below is _TENSOR else _copied_message(reader, below, depth + 1)
+    )
     return _field(each.number, content)
 
 

@@ -22,7 +22,15 @@ _ITEM_BYTES = {
     15: 16,
 }
 #: The field with the elements of each ``TensorProto.DataType``, unless they are raw bytes.
-_DATA_FIELDS = {**dict.fromkeys((2, 3, 4, 5, 6, 9, 10, 16), 5), 1: 4, 7: 7, 8: 6, 11: 10, 12: 11, 13: 11}
+_DATA_FIELDS = {
+    **dict.fromkeys((2, 3, 4, 5, 6, 9, 10, 16), 5),
+    1: 4,
+    7: 7,
+    8: 6,
+    11: 10,
+    12: 11,
+    13: 11,
+}
 _VALUE_FIELDS = frozenset(_DATA_FIELDS.values())
 _STRINGS = 6
 _PACKED_ITEM_BYTES = {4: 4, 10: 8}
@@ -124,7 +132,9 @@ def _multiplied(elements: int | None, dim: int) -> int | None:
 
 def _external(tensor: OnnxTensor, entries: Mapping[str, str]) -> ExternalData:
     length = entries.get("length")
-    unknown = [key for key in entries if key not in _KNOWN_ENTRIES and not key.startswith("prepacked")]
+    unknown = [
+        key for key in entries if key not in _KNOWN_ENTRIES and not key.startswith("prepacked")
+    ]
     return ExternalData(
         tensor.name,
         entries.get("location", ""),

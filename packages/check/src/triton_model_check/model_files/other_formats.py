@@ -46,7 +46,9 @@ def describe_openvino(path: Path, file: BinaryIO) -> ModelFile:
         return described
     file.seek(0)
     if b"<net" not in file.read(_HEAD_BYTES):
-        return _faulty(path, "openvino", "is not an OpenVINO model: it has no element <net>", _AGAIN)
+        return _faulty(
+            path, "openvino", "is not an OpenVINO model: it has no element <net>", _AGAIN
+        )
     weights = path.with_suffix(".bin")
     if weights.is_file():
         return replace(described, data_files=(weights.name,))

@@ -121,7 +121,10 @@ def manifest_of_file(plan: Path, *, is_complete: bool = True) -> PlanManifest | 
     Size and SHA-256 are compared. Without ``is_complete`` only the first bytes of the plan are present.
     """
     with suppress(InvalidValueError, OSError):
-        manifest, size = read_manifest(plan.parent.parent / manifest_of(plan.name)), plan.stat().st_size
+        manifest, size = (
+            read_manifest(plan.parent.parent / manifest_of(plan.name)),
+            plan.stat().st_size,
+        )
         is_read = is_complete and size <= _LARGEST_COMPARED_BYTES
         if manifest is not None and manifest.plan_bytes == size:
             return manifest if not is_read or manifest.plan_sha256 == sha256_of(plan) else None
@@ -140,14 +143,18 @@ def _tensor(entry: Any) -> ModelTensor:
     ranks = {len(each) for each in (*known, *([] if shape is None else [shape]))}
     name, data_type = entry["name"], entry["data_type"]
     is_type = data_type == "" or by_data_type(data_type) is not None
-    is_profile = len(known) in (0, len(_SHAPES)) and len(ranks) < 2 and not any(-1 in each for each in known)
+    is_profile = (
+        len(known) in (0, len(_SHAPES)) and len(ranks) < 2 and not any(-1 in each for each in known)
+    )
     if type(name) is not str or not is_type or not is_profile:
         raise ValueError
     return ModelTensor(name, data_type, shape, profile=tuple(known))
 
 
 def _sizes(value: Any) -> tuple[int, ...] | None:
-    if value is not None and any(type(each) is not int or not -1 <= each <= _LARGEST_SIZE for each in value):
+    if value is not None and any(
+        type(each) is not int or not -1 <= each <= _LARGEST_SIZE for each in value
+    ):
         raise ValueError
     return None if value is None else tuple(value)
 

@@ -37,7 +37,9 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
         )
     version = ".".join(str(part) for part in header[_VERSION])
     needed = image_facts(image_version).tensorrt if image_version is not None else None
-    note = f"built with TensorRT {version}; the image must have the same version, which is not checked"
+    note = (
+        f"built with TensorRT {version}; the image must have the same version, which is not checked"
+    )
     return ModelFile(
         path,
         "tensorrt_plan",
@@ -59,11 +61,15 @@ def _has_known_header(header: bytes) -> bool:
 def _not_a_plan(file: BinaryIO) -> FileFault:
     wrong = recognize(file)
     message = "is not a TensorRT plan" + (f": it is {wrong.description}" if wrong else "")
-    hint = wrong.hint if wrong else "build the plan with trtexec --saveEngine, and copy the whole file"
+    hint = (
+        wrong.hint if wrong else "build the plan with trtexec --saveEngine, and copy the whole file"
+    )
     return FileFault("plan-not-a-plan", message, hint)
 
 
-def _version_faults(version: str, needed: str | None, image_version: str | None) -> Iterator[FileFault]:
+def _version_faults(
+    version: str, needed: str | None, image_version: str | None
+) -> Iterator[FileFault]:
     """Compare as many parts of the version as are known of the image."""
     if needed is not None and version.split(".")[: needed.count(".") + 1] != needed.split("."):
         message = (

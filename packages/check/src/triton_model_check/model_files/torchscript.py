@@ -70,7 +70,9 @@ def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
         path,
         "torchscript",
         inputs=inputs,
-        devices=tuple(sorted({found for text in archive.code.values() for found in _DEVICE.findall(text)})),
+        devices=tuple(
+            sorted({found for text in archive.code.values() for found in _DEVICE.findall(text)})
+        ),
         faults=tuple(_wrong_arguments(inputs)),
         traced_types=traced if has_types else (),
         not_checked=("shapes not checked" if has_types else "types and shapes not checked",),
@@ -90,9 +92,13 @@ class _ListReader(io.RawIOBase):
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        content = self._file.read(size if 0 <= size <= _LARGEST_LIST_BYTES else _LARGEST_LIST_BYTES + 1)
+        content = self._file.read(
+            size if 0 <= size <= _LARGEST_LIST_BYTES else _LARGEST_LIST_BYTES + 1
+        )
         if len(content) > _LARGEST_LIST_BYTES:
-            raise OverBudgetError(f"its list of files has more than {_LARGEST_LIST_BYTES >> 20} MiB")
+            raise OverBudgetError(
+                f"its list of files has more than {_LARGEST_LIST_BYTES >> 20} MiB"
+            )
         return content
 
 
@@ -142,7 +148,9 @@ class _Archive:
 
     @property
     def is_torchscript(self) -> bool:
-        return "constants.pkl" in self.members or any(name.startswith("code/") for name in self.members)
+        return "constants.pkl" in self.members or any(
+            name.startswith("code/") for name in self.members
+        )
 
     @cached_property
     def code(self) -> dict[str, str]:
@@ -187,7 +195,9 @@ def _traced_types(content: bytes) -> tuple[str, ...]:
     The pickle has ``{"forward": [tensor, ...]}``; each tensor names the class of its storage.
     """
     try:
-        names = [name.removeprefix("torch ") for name in _globals(content) if name.startswith("torch ")]
+        names = [
+            name.removeprefix("torch ") for name in _globals(content) if name.startswith("torch ")
+        ]
     except ValueError:
         return ()
     known = tuple(_STORAGES.get(name, "") for name in names)

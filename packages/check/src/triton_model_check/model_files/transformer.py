@@ -11,7 +11,14 @@ from typing import Any
 from constructs_triton_core.untrusted.regular_files import read_json
 
 # With these keys the size of the cache follows another formula.
-_OTHER_CACHES = ("kv_lora_rank", "layer_types", "sliding_window", "ssm_cfg", "state_size", "text_config")
+_OTHER_CACHES = (
+    "kv_lora_rank",
+    "layer_types",
+    "sliding_window",
+    "ssm_cfg",
+    "state_size",
+    "text_config",
+)
 
 
 _LARGEST = 10**9  # products of larger numbers are no floats
@@ -36,7 +43,9 @@ class Transformer:
     head_dim: int = 0
     max_position: int = 0
 
-    def cache_bytes_per_token(self, tensor_parallel: int, pipeline_parallel: int, value_bytes: int) -> float:
+    def cache_bytes_per_token(
+        self, tensor_parallel: int, pipeline_parallel: int, value_bytes: int
+    ) -> float:
         """Return the key-value cache of one token on one GPU, in bytes; 0 if unknown.
 
         Source: vllm 0.33.0, vllm/v1/kv_cache_interface.py.
@@ -71,7 +80,9 @@ def _cache_sizes(config: Mapping[str, Any]) -> dict[str, int]:
     if any(config.get(key) for key in _OTHER_CACHES):
         return {}
     heads = _positive(config, "num_attention_heads")
-    head_dim = _positive(config, "head_dim") or (_positive(config, "hidden_size") // heads if heads else 0)
+    head_dim = _positive(config, "head_dim") or (
+        _positive(config, "hidden_size") // heads if heads else 0
+    )
     return {
         "layers": _positive(config, "num_hidden_layers"),
         "kv_heads": _positive(config, "num_key_value_heads") or heads,

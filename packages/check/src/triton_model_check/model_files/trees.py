@@ -22,7 +22,8 @@ _HEAD_BYTES, _TAIL_BYTES = 4096, 1 << 16
 # Each has two forms: that of JSON, and that of UBJSON, where a length of eight bytes precedes each string.
 _XGBOOST_FEATURES = re.compile(rb'num_feature(?:"\s*:\s*"|SL.{8})(\d{1,9})', re.DOTALL)
 _XGBOOST_VERSION = re.compile(
-    rb'version(?:"\s*:\s*\[\s*(?=\d)|\[#(?:i|L.{7})\x03i)(\d{1,3}|.)(?:\s*,\s*|i)(\d{1,3}|.)', re.DOTALL
+    rb'version(?:"\s*:\s*\[\s*(?=\d)|\[#(?:i|L.{7})\x03i)(\d{1,3}|.)(?:\s*,\s*|i)(\d{1,3}|.)',
+    re.DOTALL,
 )
 FIRST_UNPUBLISHED_XGBOOST = 3  # the table of the FIL backend is from 2024
 _XGBOOST_OBJECTIVE = re.compile(
@@ -58,7 +59,10 @@ def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
         inputs=inputs,
         is_classifier=is_classifier,
         versions=versions,
-        not_checked=(*(described.not_checked if features is None else _TREES), *_unpublished(versions)),
+        not_checked=(
+            *(described.not_checked if features is None else _TREES),
+            *_unpublished(versions),
+        ),
     )
 
 

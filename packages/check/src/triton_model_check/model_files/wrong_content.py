@@ -45,7 +45,9 @@ def recognize(file: BinaryIO) -> WrongContent | None:
     if not head.strip(b"\0"):
         return WrongContent("a file of zeros", "export or copy the model to this file again")
     if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
-        return WrongContent("a web page", "download the file itself; the page may say why it was not sent")
+        return WrongContent(
+            "a web page", "download the file itself; the page may say why it was not sent"
+        )
     if head.startswith(_PLAN):
         return _plan(head)
     if _PICKLE_BEGINNINGS.match(head):

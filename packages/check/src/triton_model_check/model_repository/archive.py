@@ -31,7 +31,9 @@ COMPRESSION_LEVELS = range(4)
 DEFAULT_COMPRESSION_LEVEL = 2
 MAX_WORKERS = 8  # each holds two blocks, so this limits the memory on large machines
 
-_GZIP_HEADER = struct.pack("<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF)  # no file name, no time, unknown system
+_GZIP_HEADER = struct.pack(
+    "<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF
+)  # no file name, no time, unknown system
 _LAST_BLOCK = b"\x03\x00"  # an empty final deflate block
 _RAW_DEFLATE = -15
 _MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then 5 percent faster
@@ -172,7 +174,9 @@ def _cut(stream: Iterable[Piece]) -> Iterator[tuple[Piece, ...]]:
 def _split(piece: Piece, length: int) -> tuple[Piece, Piece]:
     rest = piece.length - length
     head = piece._replace(length=length, literal=piece.literal[:length])
-    return head, piece._replace(length=rest, literal=piece.literal[length:], offset=piece.offset + length)
+    return head, piece._replace(
+        length=rest, literal=piece.literal[length:], offset=piece.offset + length
+    )
 
 
 def _stream(members: Iterable[Member]) -> Iterator[Piece]:

@@ -59,7 +59,9 @@ class ArchiveCache:
 
     def may_contain(self, unpacked_size_bytes: int, compression_level: int) -> bool:
         """Whether the cache may contain an archive of this size and level. Needs no digest."""
-        return (self._directory / ArchiveKey("", unpacked_size_bytes, compression_level).folder).is_dir()
+        return (
+            self._directory / ArchiveKey("", unpacked_size_bytes, compression_level).folder
+        ).is_dir()
 
     def place(self, key: ArchiveKey, destination: Path) -> bool:
         """Put the archive of ``key`` at ``destination``; return whether the cache contains it."""

@@ -63,8 +63,12 @@ def inspect_archive(
     for member in read_members(archive, limits):
         try:
             reading.add(member)
-        except OSError as error:  # a full disk, or a file system that does not distinguish two names
-            raise ArchiveError(f"{archive}: cannot be unpacked ({error}); free disk space") from error
+        except (
+            OSError
+        ) as error:  # a full disk, or a file system that does not distinguish two names
+            raise ArchiveError(
+                f"{archive}: cannot be unpacked ({error}); free disk space"
+            ) from error
     reading.check_layout()
     if reading.problems:
         raise ArchiveError("\n".join(reading.problems))
@@ -118,11 +122,15 @@ class _Reading:
                     "a version directory; put only model directories at the archive's root"
                 )
         if not self._roots() and not self.problems:
-            self.problems.append(f"{self.path}: contains no model directory; put one at the archive's root")
+            self.problems.append(
+                f"{self.path}: contains no model directory; put one at the archive's root"
+            )
 
     def _roots(self) -> list[str]:
         roots = {name.split("/")[0] for name in self.members}
-        return sorted(root for root in roots if root not in self.members or self.members[root].is_directory)
+        return sorted(
+            root for root in roots if root not in self.members or self.members[root].is_directory
+        )
 
     def result(self) -> InspectedArchive:
         members = list(self.members.values())

@@ -131,7 +131,9 @@ def _read(folder: Path, path: Path) -> ArchiveOutline:
 
 def _listing(folder: Path) -> tuple[dict[str, Path], list[str]]:
     """Return the files of an outline by name, and its folders."""
-    found = {str(path.relative_to(folder)): path for path in sorted((folder / _REPOSITORY).rglob("*"))}
+    found = {
+        str(path.relative_to(folder)): path for path in sorted((folder / _REPOSITORY).rglob("*"))
+    }
     folders = [name for name, path in found.items() if path.is_dir()]
     return {name: path for name, path in found.items() if not path.is_dir()}, folders
 

@@ -105,7 +105,9 @@ class ModelRepositoryBuilder:
         self._models[settled.name] = _PlannedModel(settled, version, planned)
         return self
 
-    def write_to(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> ModelRepository:
+    def write_to(
+        self, directory: str | os.PathLike[str], *, overwrite: bool = False
+    ) -> ModelRepository:
         """Check the repository and write it to a folder.
 
         The folder is created complete or not at all; missing parents are created. Equal builders write equal
@@ -147,7 +149,9 @@ class ModelRepositoryBuilder:
         if target.is_symlink() or (target.exists() and not target.is_dir()):
             raise InvalidValueError(f"{target}: is not a folder; choose another path")
         if not overwrite and target.exists() and any(target.iterdir()):
-            raise InvalidValueError(f"{target}: is not empty; choose a new folder, or set overwrite=True")
+            raise InvalidValueError(
+                f"{target}: is not empty; choose a new folder, or set overwrite=True"
+            )
 
     def _write(self, draft: Path) -> None:
         for name, model in self._models.items():
@@ -155,7 +159,9 @@ class ModelRepositoryBuilder:
             (folder / str(model.version)).mkdir(parents=True)
             for path, source in model.files.items():
                 _copy(source, folder / path)
-            (folder / CONFIG_FILE).write_text(model.config.to_text(), encoding="utf-8", newline="\n")
+            (folder / CONFIG_FILE).write_text(
+                model.config.to_text(), encoding="utf-8", newline="\n"
+            )
 
 
 # --- checking what is added -------------------------------------------------------------------------------
@@ -202,7 +208,9 @@ def _model_file_name(config: ModelConfig) -> str:
     if config.backend == "fil" and not config.default_model_filename:
         name = TREE_MODEL_FILES.get(tree_model_type(message) or "xgboost", "")
     else:
-        name = infer_backend(ModelInMemory(message)).model_file or _MODEL_FILES.get(str(config.backend), "")
+        name = infer_backend(ModelInMemory(message)).model_file or _MODEL_FILES.get(
+            str(config.backend), ""
+        )
     if not name:
         raise InvalidValueError(
             f'model "{config.name}" model_file: this backend has no default file name, got '

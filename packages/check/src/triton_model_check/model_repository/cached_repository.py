@@ -73,7 +73,9 @@ class CachedRepository:
         Raises:
             InvalidValueError: there is no model of that name.
         """
-        found = self._cached(f"called by {model_name}", lambda: self.repository.called_models(model_name))
+        found = self._cached(
+            f"called by {model_name}", lambda: self.repository.called_models(model_name)
+        )
         return tuple(found)
 
     @property

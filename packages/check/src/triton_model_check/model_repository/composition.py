@@ -42,7 +42,9 @@ class CompositionOptions:
         for caller, called in (calls or {}).items():
             _refuse_string(f'calls["{caller}"]', called)
         _refuse_string("also_served", also_served)
-        return cls({caller: tuple(called) for caller, called in (calls or {}).items()}, tuple(also_served))
+        return cls(
+            {caller: tuple(called) for caller, called in (calls or {}).items()}, tuple(also_served)
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -52,7 +54,10 @@ class CompositionOptions:
     def refuse_unknown(self, models: Iterable[str]) -> None:
         """Check that callers and models to serve alone exist; a check reports called models that do not."""
         known = list(models)
-        for keyword, names in (("calls (--called-models)", self.calls), ("also_served", self.also_served)):
+        for keyword, names in (
+            ("calls (--called-models)", self.calls),
+            ("also_served", self.also_served),
+        ):
             for name in names:
                 if name not in known:
                     hint = did_you_mean(name, known, f"its models are {quoted(known)}")
@@ -63,7 +68,9 @@ class CompositionOptions:
 
 def _refuse_string(keyword: str, names: object) -> None:
     if isinstance(names, str):
-        raise InvalidValueError(f'{keyword}: must be a list of models, got "{names}"; write ["{names}"]')
+        raise InvalidValueError(
+            f'{keyword}: must be a list of models, got "{names}"; write ["{names}"]'
+        )
 
 
 def _may_call(folder: ModelFolder) -> bool:
@@ -84,7 +91,9 @@ class Composition:
     def calls(self) -> Mapping[str, ModelCalls]:
         """The calls of each model that calls others."""
         declared = self._options.calls
-        callers = {name: each for name, each in self._models.items() if name in declared or _may_call(each)}
+        callers = {
+            name: each for name, each in self._models.items() if name in declared or _may_call(each)
+        }
         if not callers:
             return {}
         from triton_model_check.model_config.python_calls import find_calls
@@ -105,13 +114,18 @@ class Composition:
         Triton loads the steps of an ensemble together with it, but not the models that a model calls.
         """
         reached = self._reach([name], with_calls=True)
-        called = {each for caller in reached & set(self.calls) for each in self.calls[caller].models}
+        called = {
+            each for caller in reached & set(self.calls) for each in self.calls[caller].models
+        }
         return sorted((called & reached) - self._reach([name], with_calls=False))
 
     def top_level(self) -> list[str]:
         """Return the models that no other model needs, and those to serve alone, in alphabetical order."""
         needed = {
-            step for name, folder in self._models.items() for step in folder.step_models if step != name
+            step
+            for name, folder in self._models.items()
+            for step in folder.step_models
+            if step != name
         }
         needed |= {called for caller in self.calls for called in self._called_only(caller)}
         served = self._options.also_served

@@ -22,7 +22,9 @@ ContentDigest = bytes
 
 CHUNK_BYTES = 1 << 20
 _GROUP = 200
-_THREADED_HASH_BYTES = 32 << 20  # below this, one thread for each file is faster than several threads
+_THREADED_HASH_BYTES = (
+    32 << 20
+)  # below this, one thread for each file is faster than several threads
 
 
 def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) -> str:
@@ -43,7 +45,9 @@ def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) 
 
 def _add(identity: blake3, entry_type: bytes, name: str, mode: int, content: ContentDigest) -> None:
     path = name.encode()
-    identity.update(entry_type + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content)
+    identity.update(
+        entry_type + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content
+    )
 
 
 def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDigest]:
@@ -56,7 +60,11 @@ def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDige
     if len(groups) == 1:
         return _hash_group(groups[0])
     with ThreadPoolExecutor(workers) as pool:
-        return {name: digest for found in pool.map(_hash_group, groups) for name, digest in found.items()}
+        return {
+            name: digest
+            for found in pool.map(_hash_group, groups)
+            for name, digest in found.items()
+        }
 
 
 def _hash_group(members: Sequence[Member]) -> dict[str, ContentDigest]:

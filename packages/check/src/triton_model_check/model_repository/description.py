@@ -13,7 +13,11 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_repository.composition import ALL_MODELS, DESCRIPTION_FILE, CompositionOptions
+from triton_model_check.model_repository.composition import (
+    ALL_MODELS,
+    DESCRIPTION_FILE,
+    CompositionOptions,
+)
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
 _CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
@@ -48,7 +52,8 @@ class ModelDescription:
         file = TomlFile.read(folder / DESCRIPTION_FILE)
         file.refuse_unknown((), file.document, _KEYS)
         calls = {
-            name: _names(file, (_CALLS, name), models) for name, models in _table(file, (_CALLS,)).items()
+            name: _names(file, (_CALLS, name), models)
+            for name, models in _table(file, (_CALLS,)).items()
         }
         also_served = _names(file, (_ALSO_SERVED,), file.document.get(_ALSO_SERVED, []))
         environments = {name: _environment(file, name) for name in _table(file, (_ENVIRONMENTS,))}
@@ -79,7 +84,9 @@ class ModelDescription:
     def combine(self, given: CompositionOptions) -> CompositionOptions:
         """Return the options of the file and those of the code or the command."""
         own = self.composition
-        calls, called = ({name: sorted(set(to)) for name, to in each.calls.items()} for each in (given, own))
+        calls, called = (
+            {name: sorted(set(to)) for name, to in each.calls.items()} for each in (given, own)
+        )
         if calls and called and calls != called:
             raise self.differs(f"{_CALLS} (--called-models)", _CALLS, calls, called)
         also_served, served = sorted(set(given.also_served)), sorted(set(own.also_served))

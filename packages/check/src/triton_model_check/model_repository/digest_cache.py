@@ -14,7 +14,12 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES, is_own, is_settled, own_folder
+from constructs_triton_core.untrusted.cache_contract import (
+    SMALL_BYTES,
+    is_own,
+    is_settled,
+    own_folder,
+)
 from triton_model_check.model_repository.content_digest import ContentDigest
 from triton_model_check.model_repository.members import Member
 
@@ -108,7 +113,8 @@ def _make_table(database: sqlite3.Connection) -> None:
 def _make_room(database: sqlite3.Connection) -> None:
     """Forget all digests when there are too many. Counting them would take as long as there are digests."""
     pages, free = (
-        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+        database.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count")
     )
     if pages - free > _MOST_PAGES:
         database.execute("DELETE FROM digests")
@@ -119,7 +125,9 @@ _Key = tuple[str, str, str, int, int, int]
 
 def _checked(key: _Key, digest: ContentDigest) -> bytes:
     """Return a digest followed by one of itself and its key: SQLite does not notice changed bytes."""
-    return digest + blake3(repr(key).encode("utf-8", "surrogateescape") + digest).digest(_CHECK_BYTES)
+    return digest + blake3(repr(key).encode("utf-8", "surrogateescape") + digest).digest(
+        _CHECK_BYTES
+    )
 
 
 def _key(member: Member) -> _Key:

@@ -37,7 +37,17 @@ DEFAULT_PATTERNS = (
 
 CREDENTIAL_PATTERNS = (
     *(".env", ".env.*", ".aws", ".azure", ".ssh", ".gnupg", ".kube", ".docker", ".netrc", "_netrc"),
-    *(".npmrc", ".pgpass", ".pypirc", ".git-credentials", ".boto", "*.pem", "*.key", "*.p12", "*.pfx"),
+    *(
+        ".npmrc",
+        ".pgpass",
+        ".pypirc",
+        ".git-credentials",
+        ".boto",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+    ),
     *("*.jks", "*.kdbx", "*.keystore", "*.ppk", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
     *("credentials", "credentials.json", "client_secret*.json", "service-account*.json"),
     "service_account*.json",
@@ -154,7 +164,9 @@ def _read_lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(read_regular(path, _MAX_BYTES).decode("utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
-        raise ArchiveError(f"{path}: cannot be read ({error}); save it as a UTF-8 text file") from error
+        raise ArchiveError(
+            f"{path}: cannot be read ({error}); save it as a UTF-8 text file"
+        ) from error
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:

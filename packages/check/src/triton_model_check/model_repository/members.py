@@ -40,7 +40,19 @@ DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 # Triton and Python only read these files; some file systems and checkouts set an execute bit for all files.
 _NEVER_EXECUTED = frozenset(
     [
-        *(".bin", ".csv", ".data", ".engine", ".gguf", ".graphdef", ".gz", ".h5", ".ini", ".jpeg", ".jpg"),
+        *(
+            ".bin",
+            ".csv",
+            ".data",
+            ".engine",
+            ".gguf",
+            ".graphdef",
+            ".gz",
+            ".h5",
+            ".ini",
+            ".jpeg",
+            ".jpg",
+        ),
         *(".json", ".jsonl", ".md", ".model", ".npy", ".npz", ".onnx", ".ort", ".parquet", ".pb"),
         *(".pbtxt", ".pkl", ".plan", ".png", ".pt", ".pth", ".py", ".safetensors", ".tar", ".tgz"),
         *(".toml", ".tsv", ".txt", ".vocab", ".xml", ".yaml", ".yml", ".zip"),
@@ -59,7 +71,9 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +176,10 @@ def collect_members(
     """
     root = Path(os.path.realpath(repository))
     walk = _Walk(
-        str(root), IgnoreRules.from_directory(root), frozenset(version_directories), frozenset(linked_files)
+        str(root),
+        IgnoreRules.from_directory(root),
+        frozenset(version_directories),
+        frozenset(linked_files),
     )
     members = [member for model in sorted(models) for member in walk.model(model)]
     if walk.problems:
@@ -212,7 +229,9 @@ class _Walk:
         rules = self._rules_within(entries, name, rules)
         names = {entry.name for entry in entries}
         inside = [
-            member for entry in entries for member in self._entry(entry, name, (*above, real), rules, names)
+            member
+            for entry in entries
+            for member in self._entry(entry, name, (*above, real), rules, names)
         ]
         if inside or not entries or name in self.version_directories or not above:
             yield Member(name, DIRECTORY_MODE)
@@ -226,7 +245,9 @@ class _Walk:
             self.problems.append(str(unreadable_error(source, error)))
             return []
 
-    def _rules_within(self, entries: list[os.DirEntry[str]], name: str, above: IgnoreRules) -> IgnoreRules:
+    def _rules_within(
+        self, entries: list[os.DirEntry[str]], name: str, above: IgnoreRules
+    ) -> IgnoreRules:
         try:
             own = (entry.path for entry in entries if entry.name == IGNORE_FILE)
             return next((above.below(Path(path), name) for path in own), above)
@@ -280,10 +301,15 @@ class _Walk:
     ) -> bool:
         if not is_utf8(name):
             self._report(
-                _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
+                _printable(entry.path),
+                "has a name that is not UTF-8",
+                repr(entry.name),
+                "rename it",
             )
         elif (special := file_type(status.st_mode)) is not None:
-            self._report(entry.path, "cannot be archived", special, f"remove it, or add it to {IGNORE_FILE}")
+            self._report(
+                entry.path, "cannot be archived", special, f"remove it, or add it to {IGNORE_FILE}"
+            )
         elif entry.is_symlink() and not (self._is_inside(entry.path) or self._is_linked(entry)):
             self._report_link_out(entry.path)
         elif (secret := self._credential(entry, name, status, rules)) is not None:

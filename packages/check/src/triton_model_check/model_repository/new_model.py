@@ -44,7 +44,9 @@ class NewModel:
         """
         target = repository / self.name
         if os.path.lexists(target):
-            raise InvalidValueError(f"{target}: already exists; choose another name, or delete the folder")
+            raise InvalidValueError(
+                f"{target}: already exists; choose another name, or delete the folder"
+            )
         with (
             explained(target, "cannot be written", "choose a folder that you may write"),
             _created(repository),
@@ -96,6 +98,8 @@ def _check(draft: Path, target: Path) -> None:
 
 def _copy(source: Path, destination: Path) -> None:
     if source.is_dir():
-        shutil.copytree(source, destination, copy_function=lambda file, to: copy_file(Path(file), Path(to)))
+        shutil.copytree(
+            source, destination, copy_function=lambda file, to: copy_file(Path(file), Path(to))
+        )
     else:
         copy_file(source, destination)

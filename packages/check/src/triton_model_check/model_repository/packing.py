@@ -25,7 +25,14 @@ from triton_model_check.model_repository.temporary_folders import output_folder,
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository
 
-__all__ = ["ARCHIVE_SUFFIX", "ArchiveIdentity", "PackedArchive", "find_packed", "fingerprint", "pack_folder"]
+__all__ = [
+    "ARCHIVE_SUFFIX",
+    "ArchiveIdentity",
+    "PackedArchive",
+    "find_packed",
+    "fingerprint",
+    "pack_folder",
+]
 
 ARCHIVE_SUFFIX = ".tar.gz"
 
@@ -92,7 +99,9 @@ def pack(
     """
     _check_names(repository, model_names, archive_name)
     members = members_of(repository, model_names)
-    job = _Packing(members, Path(destination_directory), archive_name, compression_level, on_progress)
+    job = _Packing(
+        members, Path(destination_directory), archive_name, compression_level, on_progress
+    )
     return job.run(_Caches.of_user(shares_files) if use_cache else None)
 
 
@@ -104,12 +113,16 @@ def pack_folder(folder: Path, destination_directory: Path) -> PackedArchive:
     """
     root = folder.resolve()
     found = collect_members(root.parent, [root.name])
-    members = [replace(each, name=each.name.partition("/")[2]) for each in found if "/" in each.name]
+    members = [
+        replace(each, name=each.name.partition("/")[2]) for each in found if "/" in each.name
+    ]
     job = _Packing(members, destination_directory, None, DEFAULT_COMPRESSION_LEVEL, None)
     return job.run(_Caches.of_user(shares_files=True))
 
 
-def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
+def fingerprint(
+    repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True
+) -> str:
     """Return the digest that ``pack`` would give, without packing. Unchanged files are not read.
 
     Args:
@@ -139,8 +152,13 @@ def identify(
         _check_names(repository, names, None)
     members = {key: members_of(repository, names) for key, names in archives.items()}
     every = {member.name: member for each in members.values() for member in each}
-    contents = _contents(list(every.values()), DigestCache(cache_directory()) if use_cache else None)
-    return {key: ArchiveIdentity(digest_of(each, contents), _size(each)) for key, each in members.items()}
+    contents = _contents(
+        list(every.values()), DigestCache(cache_directory()) if use_cache else None
+    )
+    return {
+        key: ArchiveIdentity(digest_of(each, contents), _size(each))
+        for key, each in members.items()
+    }
 
 
 def find_packed(identity: ArchiveIdentity, directory: Path) -> PackedArchive | None:
@@ -176,7 +194,10 @@ class _Caches:
     @classmethod
     def of_user(cls, shares_files: bool) -> _Caches:
         directory = cache_directory()
-        return cls(DigestCache(directory), ArchiveCache(directory, cache_bytes(), shares_files=shares_files))
+        return cls(
+            DigestCache(directory),
+            ArchiveCache(directory, cache_bytes(), shares_files=shares_files),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +227,10 @@ class _Packing:
             begun, partial = time.time_ns(), folder / f"partial{ARCHIVE_SUFFIX}"
             with partial.open("wb") as output:
                 contents = write_archive(
-                    self.members, output, compression_level=self.compression_level, on_bytes=self._counter()
+                    self.members,
+                    output,
+                    compression_level=self.compression_level,
+                    on_bytes=self._counter(),
                 )
             digest = digest_of(self.members, contents)
             path = self._path(digest)
@@ -214,7 +238,9 @@ class _Packing:
         if caches is not None:
             # Writing the cache takes longer than packing a small model.
             known = caches.digests.find(self.members)
-            caches.digests.add([each for each in self.members if each.name not in known], contents, begun)
+            caches.digests.add(
+                [each for each in self.members if each.name not in known], contents, begun
+            )
             caches.archives.add(self._key(digest), path)
         return self._archive(path, digest)
 
@@ -245,9 +271,13 @@ class _Packing:
         return PackedArchive(path, digest, path.stat().st_size, self._unpacked_size)
 
 
-def _check_names(repository: ModelRepository, model_names: Collection[str], archive_name: str | None) -> None:
+def _check_names(
+    repository: ModelRepository, model_names: Collection[str], archive_name: str | None
+) -> None:
     if not model_names:
-        raise InvalidValueError("model_names: must contain at least one model, got none; add a model")
+        raise InvalidValueError(
+            "model_names: must contain at least one model, got none; add a model"
+        )
     for name in model_names:
         if name not in repository.models:
             known = ", ".join(repository.models) or "none"

@@ -17,7 +17,11 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
-from triton_model_check.model_repository.composition import DESCRIPTION_FILE, Composition, CompositionOptions
+from triton_model_check.model_repository.composition import (
+    DESCRIPTION_FILE,
+    Composition,
+    CompositionOptions,
+)
 from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["ModelRepository"]
 
 _NO_VERSION = "layout-no-version"
-_OF_A_FILE = "; for a model file, run `constructs-triton model new FILE`, or use ModelSource.from_model_file"
+_OF_A_FILE = (
+    "; for a model file, run `constructs-triton model new FILE`, or use ModelSource.from_model_file"
+)
 
 
 class ModelRepository:
@@ -107,10 +113,14 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
-        is_described = complete_bytes is None and any(entry.name == DESCRIPTION_FILE for entry in entries)
+        is_described = complete_bytes is None and any(
+            entry.name == DESCRIPTION_FILE for entry in entries
+        )
         description = _description(Path(path)) if is_described else None
         links = frozenset(linked_files)
-        repository = cls(Path(path), directories, has_config, complete_bytes, links, description=description)
+        repository = cls(
+            Path(path), directories, has_config, complete_bytes, links, description=description
+        )
         if description is not None:
             description.refuse_unknown(repository.models)
         repository.compose(CompositionOptions.of(calls, also_served))
@@ -127,7 +137,9 @@ class ModelRepository:
         """
         if not options.is_empty:
             options.refuse_unknown(self.models)
-        self.composition = options if self.description is None else self.description.combine(options)
+        self.composition = (
+            options if self.description is None else self.description.combine(options)
+        )
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"
@@ -143,7 +155,9 @@ class ModelRepository:
     def models(self) -> Mapping[str, ModelFolder]:
         """The models by name, in alphabetical order."""
         root = os.fspath(self.path)
-        folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
+        folders = {
+            name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)
+        }
         # An only folder is the model, whatever it contains. Beside a root model it may be a version of that.
         only = len(folders) == 1 and not self._root_config
         found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
@@ -242,7 +256,9 @@ class ModelRepository:
 
         target, is_packed = target or Target("server"), is_packed and not is_archive
         models = self._models_for(target)
-        composition = self._composition if models == self.models else Composition(models, self.composition)
+        composition = (
+            self._composition if models == self.models else Composition(models, self.composition)
+        )
         served = self._served(target, models)
         context = RepositoryContext(
             folders=models,
@@ -264,19 +280,25 @@ class ModelRepository:
         report = run_checks(context, str(self.path))
         return _with_places(report) if report.findings else report
 
-    def _packed_files(self, models: Mapping[str, ModelFolder], is_archive: bool) -> dict[str, PackedFiles]:
+    def _packed_files(
+        self, models: Mapping[str, ModelFolder], is_archive: bool
+    ) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""
         from triton_model_check.model_config.packing.packed_files import PackedFiles
         from triton_model_check.model_repository.ignore import LeftOut
 
         is_given = is_archive or self._complete_bytes is not None
         leaves_out = (lambda _: False) if is_given else LeftOut(self.path)
-        return {name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()}
+        return {
+            name: PackedFiles(folder, leaves_out, self._follows) for name, folder in models.items()
+        }
 
     def _follows(self, link: str) -> bool:
         """Whether packing follows a link to a folder."""
         target = os.path.realpath(link)
-        return target in self.linked_files or target.startswith(f"{os.path.realpath(self.path)}{os.sep}")
+        return target in self.linked_files or target.startswith(
+            f"{os.path.realpath(self.path)}{os.sep}"
+        )
 
     def errors_after_packing(self, report: Report) -> tuple[Finding, ...]:
         """Return the errors of a check that the packed archives still have.
@@ -288,7 +310,9 @@ class ModelRepository:
             report: Result of :meth:`check`.
         """
         fixed = {model.path for model in self.models.values() if model.versions_to_create}
-        return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
+        return tuple(
+            error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed
+        )
 
     def _models_for(self, target: Target) -> dict[str, ModelFolder]:
         """The models that the target can load: only the one at the root, if any, and the default model."""
@@ -318,7 +342,9 @@ class ModelRepository:
         self, served: tuple[str, ...], composition: Composition, is_packed: bool, is_archive: bool
     ) -> tuple[ArchiveContent, ...]:
         if not is_packed and (len(served) == 1 or (is_archive and served)):
-            folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
+            folders = tuple(
+                sorted(name for name, is_link in self._directories.items() if not is_link)
+            )
             return (ArchiveContent(served[0], folders, is_given=True),)
         return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)
 

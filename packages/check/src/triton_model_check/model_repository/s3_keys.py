@@ -55,7 +55,9 @@ def check_folder_prefix(property: str, prefix: str, example: str = "models/") ->
         InvalidValueError: not a string, or the prefix does not end with "/" or begins with it.
     """
     if not isinstance(prefix, str):
-        raise InvalidValueError(f'{property}: must be of type str, got {prefix!r}; write "{example}"')
+        raise InvalidValueError(
+            f'{property}: must be of type str, got {prefix!r}; write "{example}"'
+        )
     if is_token(prefix) or (prefix.endswith("/") and not prefix.startswith("/")):
         return
     inner = prefix.strip("/")

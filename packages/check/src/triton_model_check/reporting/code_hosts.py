@@ -16,7 +16,9 @@ from triton_model_check.model_config.checks import RULES
 from triton_model_check.reporting.results import Result, Shown, shown
 from triton_model_check.reporting.text import summary
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _LONGEST_DESCRIPTION = 1024  # GitHub rejects more
 _REGION = ("startLine", "startColumn", "endLine", "endColumn")
 
@@ -94,7 +96,9 @@ def print_github(results: Sequence[Result]) -> None:
     """
     encoding = sys.stdout.encoding or "utf-8"
     for each in shown(results):  # not by print_lines, which would make the command harmless
-        sys.stdout.write(f"{_command(each)}\n".encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.write(
+            f"{_command(each)}\n".encode(encoding, "backslashreplace").decode(encoding)
+        )
     print_lines(*map(summary, results))
 
 
@@ -124,7 +128,10 @@ def print_gitlab(results: Sequence[Result]) -> None:
 def _issue(each: Shown) -> dict[str, Any]:
     (_, line, column, end_line, end_column), found = each.place, each.finding
     identity = repr((found.code, found.path, found.message, each.file, each.line_hash, column))
-    positions = {"begin": {"line": line, "column": column}, "end": {"line": end_line, "column": end_column}}
+    positions = {
+        "begin": {"line": line, "column": column},
+        "end": {"line": end_line, "column": end_column},
+    }
     return {
         "check_name": found.code,
         "description": each.message,

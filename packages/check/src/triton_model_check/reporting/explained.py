@@ -29,7 +29,9 @@ def _entry(rule: Rule, example: dict[str, list[str]]) -> dict[str, str]:
     effect = "Triton rejects the model" if rule.rejects else "the model loads, but cannot be served"
     if rule.severity is Severity.WARNING:
         effect = "the model loads and serves"
-    limits = (f"{word} {each}" for word, each in (("from", rule.since), ("before", rule.before)) if each)
+    limits = (
+        f"{word} {each}" for word, each in (("from", rule.since), ("before", rule.before)) if each
+    )
     return {
         "title": rule.summary.replace("``", "`"),
         "why": rule.reason.replace("``", "`") if rule.reason != rule.summary else "",
@@ -41,5 +43,7 @@ def _entry(rule: Rule, example: dict[str, list[str]]) -> dict[str, str]:
         "example": "\n".join(example["printed"]) + "\n",
         "change": "\n".join(example["changes"]) + "\n",
         "fix": rule.hint or "the finding says what to change",
-        "automatic fix": f"none: {rule.fix_reason}" if rule.fix_reason else "some findings, by `check --fix`",
+        "automatic fix": f"none: {rule.fix_reason}"
+        if rule.fix_reason
+        else "some findings, by `check --fix`",
     }

@@ -37,7 +37,9 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--json", action="store_const", const="json", dest="output_format")
 
 
-def print_results(results: Sequence[Result], output_format: str, output_file: str | None = None) -> None:
+def print_results(
+    results: Sequence[Result], output_format: str, output_file: str | None = None
+) -> None:
     """Print the results; a file has no colours and is written as a whole or not at all."""
     module, function = _FORMATS[output_format]
     print_ = getattr(import_module(f"{_ROOM}.{module}"), function)

@@ -63,12 +63,17 @@ class Result:
 
         def moved(found: Finding) -> Finding:
             place = found.place and found.place._replace(file=here(found.place.file))
-            edits = (each._replace(path=here(each.path)) for each in (found.fix.edits if found.fix else ()))
+            edits = (
+                each._replace(path=here(each.path))
+                for each in (found.fix.edits if found.fix else ())
+            )
             fix = found.fix and found.fix._replace(edits=tuple(edits))
             return replace(found, path=here(found.path), place=place, fix=fix)
 
         findings, ignored = (tuple(map(moved, each)) for each in (report.findings, report.ignored))
-        return replace(self, report=replace(report, findings=findings, ignored=ignored), is_moved=True)
+        return replace(
+            self, report=replace(report, findings=findings, ignored=ignored), is_moved=True
+        )
 
 
 class Shown(NamedTuple):

@@ -94,7 +94,8 @@ def _lines(path: Path) -> list[str]:
 def _one_column_each(text: str) -> str:
     """Replace control characters by one character each, so that the caret is in the right column."""
     return "".join(
-        character if character.isprintable() else " " if character == "\t" else "?" for character in text
+        character if character.isprintable() else " " if character == "\t" else "?"
+        for character in text
     )
 
 
@@ -128,4 +129,6 @@ def plural(count: int, word: str) -> str:
 
 def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
     """Return the codes with the number of their findings, the most frequent first."""
-    return sorted(Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0]))
+    return sorted(
+        Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0])
+    )

@@ -67,7 +67,9 @@ class UnpackBudget:
         self.bytes_left -= size
         self.members_left -= members
         if self.is_spent:
-            raise OverBudgetError(f"the archives unpack to more than is allowed for all of them; {self.hint}")
+            raise OverBudgetError(
+                f"the archives unpack to more than is allowed for all of them; {self.hint}"
+            )
 
 
 def count_elements(dims: Iterable[int]) -> int:

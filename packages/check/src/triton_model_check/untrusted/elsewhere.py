@@ -32,6 +32,8 @@ def looked_elsewhere(directory: str) -> bool:
     inside = tuple(f"{root}{os.sep}" for root in roots)
     own = (each for each in _noted if each.startswith(f"{directory}{os.sep}"))
     places = (
-        place for each in own for place in (os.path.normpath(Path.cwd() / each), os.path.realpath(each))
+        place
+        for each in own
+        for place in (os.path.normpath(Path.cwd() / each), os.path.realpath(each))
     )
     return not all(place.startswith(inside) for place in places)

@@ -114,8 +114,14 @@ def read_members(
         ArchiveError: it cannot be read, is damaged, or exceeds ``limits``.
     """
     allowed = limits or UnpackLimits.from_environment()
-    with _errors_of(archive), open_regular(archive) as file, _unzipped(file, accept_plain) as content:
-        stream = _Stream(content, allowed.bytes_for(os.fstat(file.fileno()).st_size), allowed.budget)
+    with (
+        _errors_of(archive),
+        open_regular(archive) as file,
+        _unzipped(file, accept_plain) as content,
+    ):
+        stream = _Stream(
+            content, allowed.bytes_for(os.fstat(file.fileno()).st_size), allowed.budget
+        )
         for member in _Reader(stream, allowed.max_members).members():
             if allowed.budget is not None:
                 allowed.budget.spend(members=1)
@@ -134,7 +140,9 @@ def _errors_of(archive: Path) -> Iterator[None]:
     except (_LimitError, OverBudgetError) as error:
         raise ArchiveError(f"{archive}: {error}") from error
     except (OSError, EOFError, _FormatError, _DEFLATE_ERROR) as error:
-        raise ArchiveError(f"{archive}: cannot be read as .tar.gz ({error}); create it again") from error
+        raise ArchiveError(
+            f"{archive}: cannot be read as .tar.gz ({error}); create it again"
+        ) from error
 
 
 def _unzipped(file: BinaryIO, accept_plain: bool) -> BinaryIO:
@@ -212,7 +220,9 @@ class _Reader:
         while (header := self._next()) is not None:
             count += 1
             if count > self._max_members:
-                raise _LimitError(f"has more than {self._max_members} members; put fewer files into it")
+                raise _LimitError(
+                    f"has more than {self._max_members} members; put fewer files into it"
+                )
             yield self._member(*header)
             self._skip()
         while self._stream.chunk(_CHUNK_BYTES):
@@ -288,7 +298,9 @@ def _parse(block: bytes) -> _Header:
     if block[257:263] == b"ustar\0" and prefix:
         name = prefix + b"/" + name
     _number(block[136:148], "modification time")
-    return _Header(name, _number(block[100:108], "mode"), _number(block[124:136], "size"), block[156:157])
+    return _Header(
+        name, _number(block[100:108], "mode"), _number(block[124:136], "size"), block[156:157]
+    )
 
 
 def _number(field: bytes, what: str) -> int:

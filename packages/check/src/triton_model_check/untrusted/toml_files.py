@@ -53,11 +53,15 @@ class TomlFile:
         """Return the error for the value of a key."""
         return InvalidValueError(f"{self.place(*keys)}: {'.'.join(keys)}: {problem}")
 
-    def malformed(self, keys: Sequence[str], value: object, what: str, example: str) -> InvalidValueError:
+    def malformed(
+        self, keys: Sequence[str], value: object, what: str, example: str
+    ) -> InvalidValueError:
         """Return the error for a value of another type."""
         return self.error(keys, f"must be {what}, got {_shown(value)}; write {example}")
 
-    def refuse_unknown(self, keys: Sequence[str], table: Mapping[str, Any], known: Sequence[str]) -> None:
+    def refuse_unknown(
+        self, keys: Sequence[str], table: Mapping[str, Any], known: Sequence[str]
+    ) -> None:
         """Check the keys of a table, whose own keys are ``keys``."""
         for name in table:
             if name not in known:
@@ -105,6 +109,8 @@ def _line(text: str, keys: Sequence[str]) -> int:
     for key in keys:
         written = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?(?![\w-])""")
         rest = ((number, lines[number]) for number in range(found, len(lines)))
-        places = (number for number, line in rest if line.lstrip()[:1] != "#" and written.search(line))
+        places = (
+            number for number, line in rest if line.lstrip()[:1] != "#" and written.search(line)
+        )
         found = next(places, found)
     return found + 1

@@ -79,7 +79,9 @@ MODELS: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize(("content", "max_batch_size"), MODELS.values(), ids=MODELS)
-def test_config_is_what_the_backend_completes(content: bytes, max_batch_size: int, write: Write) -> None:
+def test_config_is_what_the_backend_completes(
+    content: bytes, max_batch_size: int, write: Write
+) -> None:
     """Triton completes the written configuration to the same as an empty one."""
     path = write(content)
     config = ModelConfig.from_model_file(path)
@@ -134,10 +136,15 @@ def test_input_with_a_default_may_be_added(write: Write) -> None:
     path = write(with_default((1, 4)))
     assert [each.name for each in ModelConfig.from_model_file(path).input] == ["X"]
     given = ModelInput(name="K", data_type="TYPE_FP32", dims=[1, 4], optional=True)
-    assert [each.name for each in ModelConfig.from_model_file(path, input=[given]).input] == ["X", "K"]
+    assert [each.name for each in ModelConfig.from_model_file(path, input=[given]).input] == [
+        "X",
+        "K",
+    ]
 
 
-def test_outputs_of_unknown_shape_are_left_to_triton(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_of_unknown_shape_are_left_to_triton(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without shape inference, a declared shape may differ from that of ONNX Runtime."""
     monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
     derived = _derive(write(relu()))
@@ -162,9 +169,7 @@ def test_warmup_has_zeros_for_every_input(write: Write) -> None:
 
 
 LFS = b"version https://git-lfs.github.com/spec/v1\n"
-TREES_INPUT = (
-    'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend('
-)
+TREES_INPUT = 'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend('
 FIXED_BATCH = 'got max_batch_size 8, but the first dimension of "X" and "Y" is fixed'
 LFS_HINT = "is a Git LFS pointer, not the file itself; run `git lfs install` and `git lfs pull`"
 NO_BATCHES = "net.onnx: dynamic_batching has no effect, because max_batch_size is 0"
@@ -175,7 +180,12 @@ NO_WARMUP = "net.plan: with_warmup needs the inputs, which the file does not say
 @pytest.mark.parametrize(
     ("content", "name", "options", "message"),
     [
-        (relu((1, 4)), "net.onnx", {"max_batch_size": 8}, f"does not support batching, {FIXED_BATCH}"),
+        (
+            relu((1, 4)),
+            "net.onnx",
+            {"max_batch_size": 8},
+            f"does not support batching, {FIXED_BATCH}",
+        ),
         (relu(), "net.onnx", {"input": [ModelInput(name="x", dims=[4])]}, NO_INPUT),
         (relu(), "net.onnx", {"max_batchsize": 8}, 'did you mean "max_batch_size"?'),
         (LFS, "net.onnx", {}, f"net.onnx: {LFS_HINT}"),
@@ -196,7 +206,9 @@ def test_errors_name_the_file_and_the_fix(
 
 def test_missing_file(tmp_path: Path) -> None:
     """A path that does not exist is an error."""
-    with pytest.raises(InvalidValueError, match=r"net.onnx: does not exist; pass the path of a model file"):
+    with pytest.raises(
+        InvalidValueError, match=r"net.onnx: does not exist; pass the path of a model file"
+    ):
         ModelConfig.from_model_file(tmp_path / "net.onnx")
 
 
@@ -236,7 +248,11 @@ def test_trees(write: Write) -> None:
     fields = {"backend": FilBackend(output_class=True), "input": inputs}
     derived = _derive(write(b'{"learner": {}}', "fraud.json"), fields=fields)
     config = _config(derived)
-    assert config.parameters == {"model_type": "xgboost_json", "output_class": "true", "threshold": "0.5"}
+    assert config.parameters == {
+        "model_type": "xgboost_json",
+        "output_class": "true",
+        "threshold": "0.5",
+    }
     assert (config.input[0].name, config.output[0].name) == ("input__0", "output__0")
     assert config.max_batch_size == 8192
     assert list(derived.files) == ["xgboost.json"]
@@ -244,11 +260,27 @@ def test_trees(write: Write) -> None:
 
 _UBJSON_MODEL = (
     b"{L" + bytes(7) + b"\x07learner{"
-    b"L" + bytes(7) + b"\x13learner_model_param{L" + bytes(7) + b"\x0bnum_featureSL" + bytes(7) + b"\x0230}"
-    b"L" + bytes(7) + b"\x09objective{L" + bytes(7) + b"\x04nameSL" + bytes(7) + b"\x10reg:squarederror}}}"
+    b"L"
+    + bytes(7)
+    + b"\x13learner_model_param{L"
+    + bytes(7)
+    + b"\x0bnum_featureSL"
+    + bytes(7)
+    + b"\x0230}"
+    b"L"
+    + bytes(7)
+    + b"\x09objective{L"
+    + bytes(7)
+    + b"\x04nameSL"
+    + bytes(7)
+    + b"\x10reg:squarederror}}}"
 )
 TREES = {
-    "LightGBM": ("net.txt", b"tree\nversion=v4\nmax_feature_idx=29\nobjective=binary sigmoid:1\n\n", "true"),
+    "LightGBM": (
+        "net.txt",
+        b"tree\nversion=v4\nmax_feature_idx=29\nobjective=binary sigmoid:1\n\n",
+        "true",
+    ),
     "LightGBM ranking": ("net.txt", b"tree\nmax_feature_idx=29\nobjective=lambdarank\n\n", "false"),
     "XGBoost": (
         "net.json",
@@ -284,7 +316,9 @@ def test_input_with_other_features_is_refused(
     """The FIL backend would read values of another row. A variable size may be right."""
     path = write(*TREES["LightGBM"][1::-1])
     given = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=dims)]}
-    with pytest.raises(InvalidValueError, match=r"net\.txt: the model has 30 features, but") as wrong:
+    with pytest.raises(
+        InvalidValueError, match=r"net\.txt: the model has 30 features, but"
+    ) as wrong:
         _derive(path, max_batch_size=size, fields=given)
     assert f"{fix}, or leave the option out" in str(wrong.value)
     variable = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=[-1, -1])]}
@@ -304,14 +338,20 @@ def test_backends_that_complete_the_rest(write: Write) -> None:
     assert list(plan.files) == ["model.plan"]
     write(b"weights", "net.bin")
     openvino = _derive(write(b'<net name="n"></net>', "net.xml"))
-    assert (_config(openvino).backend, list(openvino.files)) == ("openvino", ["model.xml", "model.bin"])
+    assert (_config(openvino).backend, list(openvino.files)) == (
+        "openvino",
+        ["model.xml", "model.bin"],
+    )
     assert "completes this from the model" in openvino.to_text()
 
 
 def test_names_that_are_kept(write: Write, tmp_path: Path) -> None:
     """ONNX Runtime reads its own format only from an .ort file, and a folder gives the name."""
     derived = _derive(write(b"\x08\0\0\0ORTM", "net.ort"))
-    assert (list(derived.files), _config(derived).default_model_filename) == (["model.ort"], "model.ort")
+    assert (list(derived.files), _config(derived).default_model_filename) == (
+        ["model.ort"],
+        "model.ort",
+    )
     (tmp_path / "resnet").mkdir()
     (tmp_path / "resnet" / "model.onnx").write_bytes(relu())
     assert ModelConfig.from_model_file(tmp_path / "resnet").name == "resnet"

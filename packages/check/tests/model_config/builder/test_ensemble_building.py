@@ -26,8 +26,12 @@ def _model(
         name=name,
         backend="python",
         max_batch_size=size,
-        input=[ModelInput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in reads.split()],
-        output=[ModelOutput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in writes.split()],
+        input=[
+            ModelInput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in reads.split()
+        ],
+        output=[
+            ModelOutput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in writes.split()
+        ],
     )
 
 
@@ -43,7 +47,15 @@ def _maps(config: ModelConfig) -> list[tuple[str, dict[str, str], dict[str, str]
 
 def test_steps_are_wired_by_name_and_put_in_order() -> None:
     """Steps in reverse order are connected by equal names, and sorted by what they read."""
-    built = Ensemble("e").input("image").step(RANK).step(CLASSIFY).step(DECODE).output("label").to_config()
+    built = (
+        Ensemble("e")
+        .input("image")
+        .step(RANK)
+        .step(CLASSIFY)
+        .step(DECODE)
+        .output("label")
+        .to_config()
+    )
     assert _maps(built) == [
         ("decode", {"image": "image"}, {"pixels": "pixels"}),
         ("classify", {"pixels": "pixels"}, {"logits": "logits"}),
@@ -55,7 +67,13 @@ def test_steps_are_wired_by_name_and_put_in_order() -> None:
 
 def test_limit_of_requests_in_a_step_is_written() -> None:
     """``max_inflight_requests`` is written with the steps, and left out by default."""
-    limited = Ensemble("e", max_inflight_requests=4).input("image").step(DECODE).output("pixels").to_config()
+    limited = (
+        Ensemble("e", max_inflight_requests=4)
+        .input("image")
+        .step(DECODE)
+        .output("pixels")
+        .to_config()
+    )
     assert limited.ensemble_scheduling is not None
     assert limited.ensemble_scheduling.max_inflight_requests == 4
     unlimited = Ensemble("e").input("image").step(DECODE).output("pixels").to_config()
@@ -85,7 +103,11 @@ def test_batch_axis_belongs_to_dims_where_the_ensemble_does_not_batch(
     size: int, given: int | None, dims: list[int]
 ) -> None:
     """Dims include the batch axis in an ensemble without batching whose models have batching."""
-    built = Ensemble("e", max_batch_size=given).input("image").step(_model("m", "image", "y", size=size))
+    built = (
+        Ensemble("e", max_batch_size=given)
+        .input("image")
+        .step(_model("m", "image", "y", size=size))
+    )
     config = built.output("y").to_config()
     assert [list(config.input[0].dims), list(config.output[0].dims)] == [dims, dims]
     assert config.max_batch_size == (size if given is None else given)
@@ -95,7 +117,14 @@ def test_step_without_batching_keeps_the_axis_in_its_dims() -> None:
     """In an ensemble with batching, a model without batching has the batch axis in its dims."""
     plain = _model("plain", "x", "image", size=0, dims=(-1, 7))
     decode = DECODE.with_(input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[7])])
-    built = Ensemble("e", max_batch_size=2).input("x").step(plain).step(decode).output("pixels").to_config()
+    built = (
+        Ensemble("e", max_batch_size=2)
+        .input("x")
+        .step(plain)
+        .step(decode)
+        .output("pixels")
+        .to_config()
+    )
     assert list(built.input[0].dims) == [7]
 
 
@@ -111,7 +140,9 @@ def test_optional_input_is_mapped_only_where_there_is_a_tensor() -> None:
 
 def test_given_fields_of_a_tensor_stay() -> None:
     """An input given as a ``ModelInput`` keeps its fields; only missing ones are inferred."""
-    tensor = ModelInput(name="image", reshape=ModelTensorReshape(shape=[-1]), allow_ragged_batch=True)
+    tensor = ModelInput(
+        name="image", reshape=ModelTensorReshape(shape=[-1]), allow_ragged_batch=True
+    )
     built = Ensemble("e").input(tensor).step(DECODE).output("pixels").to_config()
     assert built.input[0].allow_ragged_batch
     assert built.input[0].data_type == "TYPE_FP32"
@@ -148,11 +179,15 @@ def _cycle(given: Any) -> object:
 WIDE, UNBATCHED = _model("m", "pixels", "z", dims=(1, 2)), _model("m", "pixels", "z", size=0)
 BYTES = Ensemble("e").input("image", data_type="TYPE_UINT8")
 TO_P = {"pixels": "p"}
-OTHER_TYPE = 'TYPE_UINT8 is inferred from the ensemble while TYPE_FP32 is inferred from model "decode"'
+OTHER_TYPE = (
+    'TYPE_UINT8 is inferred from the ensemble while TYPE_FP32 is inferred from model "decode"'
+)
 OTHER_DIMS = '[-1, -1] is inferred from model "decode" while [-1, 1, 2] is inferred from model "m"'
 TOO_LARGE = "which only allows maximum batch size to be 8; set max_batch_size to 8 in the ensemble"
 MIXED = 'max_batch_size cannot be inferred, got "decode" with batching and "m" without; write'
-NO_INPUT = 'step 1 ("decode") input_map: ensemble tensor "image" is mapped to non-existing input "imag"'
+NO_INPUT = (
+    'step 1 ("decode") input_map: ensemble tensor "image" is mapped to non-existing input "imag"'
+)
 NO_OUTPUT = 'is mapped from non-existing output "pixel"; did you mean "pixels"?'
 OVERWRITTEN = 'step 1 ("decode") writes an input of the ensemble, got "image"'
 WRITTEN_TWICE = 'ensemble tensor "p" can appear in an output map only once'
@@ -170,22 +205,42 @@ FRACTION: Any = 1.5
         (lambda _: Ensemble("e", max_batch_size=9).step(DECODE), TOO_LARGE),
         (lambda e: e.step(DECODE, outputs={"pixels": "image"}), OVERWRITTEN),
         (lambda e: e.step(DECODE, outputs=TO_P).step(DECODE, outputs=TO_P), WRITTEN_TWICE),
-        (lambda e: e.step(DECODE).step(DECODE).output("pixels"), 'reads "pixels", which is ambiguous'),
+        (
+            lambda e: e.step(DECODE).step(DECODE).output("pixels"),
+            'reads "pixels", which is ambiguous',
+        ),
         (_cycle, 'because they depend on each other, got "x"'),
         (lambda e: e.step(DECODE).step(UNBATCHED), MIXED),
         (lambda e: e.input("image"), "the input exists already, got 'image'"),
         (lambda e: e.step(DECODE.with_(name="")), "step: must be a model with a name"),
-        (lambda e: e.step(DECODE).step(RANK.with_(name="decode")), "models have the same name, got 'decode'"),
-        (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must map a tensor of the model"),
-        (lambda e: e.step(DECODE, inputs=["image"]), "step inputs: must be a mapping, got ['image']"),
+        (
+            lambda e: e.step(DECODE).step(RANK.with_(name="decode")),
+            "models have the same name, got 'decode'",
+        ),
+        (
+            lambda e: e.step(DECODE, inputs={"image": 1}),
+            "step inputs: must map a tensor of the model",
+        ),
+        (
+            lambda e: e.step(DECODE, inputs=["image"]),
+            "step inputs: must be a mapping, got ['image']",
+        ),
         (lambda e: e.output(3), "must be a name, or a ModelOutput with a name"),
-        (lambda e: e.input(ModelInput(name="x"), dims=[1]), "set data_type and dims in the ModelInput"),
-        (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
+        (
+            lambda e: e.input(ModelInput(name="x"), dims=[1]),
+            "set data_type and dims in the ModelInput",
+        ),
+        (
+            lambda _: Ensemble("e", max_batch_size=True),
+            "max_batch_size must be a whole number, got True",
+        ),
         (lambda _: Ensemble("e", max_inflight_requests=FRACTION), NO_FRACTION),
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
     ],
 )
-def test_error_is_raised_by_the_call_that_causes_it(call: Callable[[Any], object], message: str) -> None:
+def test_error_is_raised_by_the_call_that_causes_it(
+    call: Callable[[Any], object], message: str
+) -> None:
     """An error that no later step can fix is raised at once."""
     with pytest.raises(InvalidValueError) as caught:
         call(Ensemble("e").input("image"))

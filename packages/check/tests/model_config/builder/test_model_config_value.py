@@ -70,17 +70,35 @@ CACHE, DECOUPLED = ModelResponseCache(enable=True), ModelTransactionPolicy(decou
         (lambda: PLAIN.with_(max_batch=4), "got 'max_batch'; did you mean \"max_batch_size\"?"),
         (lambda: PLAIN.with_(dynamic_batching=BATCHES_OF_16), TOO_LARGE),
         (lambda: PLAIN.with_(input=NO_SIZE), 'input "x": dimension must be integer >= 1'),
-        (lambda: PLAIN.with_(response_cache=CACHE, model_transaction_policy=DECOUPLED), "response_cache"),
+        (
+            lambda: PLAIN.with_(response_cache=CACHE, model_transaction_policy=DECOUPLED),
+            "response_cache",
+        ),
         (lambda: ModelConfig(platform="python"), 'write backend: "python"'),
-        (lambda: PLAIN.with_(parameters={"threads": 4}), "ModelConfig.parameters: must be a string, got 4"),
+        (
+            lambda: PLAIN.with_(parameters={"threads": 4}),
+            "ModelConfig.parameters: must be a string, got 4",
+        ),
         (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be parsed"),
-        (lambda: PythonBackend(execution_env_path=""), "must be the path of an archive, got ''; omit it"),
+        (
+            lambda: PythonBackend(execution_env_path=""),
+            "must be the path of an archive, got ''; omit it",
+        ),
         (lambda: untyped.TensorflowBackend(format="pb"), NO_FORMAT),
         (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; pass 0 or 1"),
         (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; pass int"),
-        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; pass 'xgboost' or 'xgboost_json'"),
-        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: is required, got None"),
-        (lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3), "input: must be a list, got 3"),
+        (
+            lambda: untyped.FilBackend(model_type="xgb"),
+            "got 'xgb'; pass 'xgboost' or 'xgboost_json'",
+        ),
+        (
+            lambda: untyped.TensorrtllmBackend(gpt_model_path=None),
+            "gpt_model_path: is required, got None",
+        ),
+        (
+            lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
+            "input: must be a list, got 3",
+        ),
     ],
 )
 def test_error_is_raised_where_the_value_is_set(change: Callable[[], object], message: str) -> None:
@@ -134,8 +152,14 @@ def test_equal_configurations_give_equal_text() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "config.pbtxt: error[layout-config-unreadable]: cannot be read (no such file or directory)"),
-        ("max_batch: 1", "config.pbtxt:1:1: error[text-unknown-field]: ModelConfig has no field named"),
+        (
+            None,
+            "config.pbtxt: error[layout-config-unreadable]: cannot be read (no such file or directory)",
+        ),
+        (
+            "max_batch: 1",
+            "config.pbtxt:1:1: error[text-unknown-field]: ModelConfig has no field named",
+        ),
     ],
 )
 def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message: str) -> None:
@@ -155,7 +179,9 @@ def test_folder_of_a_model_is_created(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["config.pbtxt"]
     assert PLAIN.write(folder / "next.pbtxt") == folder / "next.pbtxt"
     (tmp_path / "notes").touch()
-    with pytest.raises(InvalidValueError, match=r"cannot be written \(file exists\); pass the folder of a m"):
+    with pytest.raises(
+        InvalidValueError, match=r"cannot be written \(file exists\); pass the folder of a m"
+    ):
         PLAIN.write(tmp_path / "notes")
     with pytest.raises(InvalidValueError, match=r"missing/config.pbtxt: cannot be written"):
         PLAIN.write(tmp_path / "missing" / "config.pbtxt")
@@ -176,11 +202,23 @@ VLLM = 'backend: "vllm" instance_group { kind: KIND_MODEL count: 1 }'
 @pytest.mark.parametrize(
     ("backend", "text", "parameters"),
     [
-        (PYTHON, "python", {"EXECUTION_ENV_PATH": PYTHON_ENVIRONMENT, "FORCE_CPU_ONLY_INPUT_TENSORS": "no"}),
-        (PythonBackend(execution_env_path=Path("/a.tgz")), "python", {"EXECUTION_ENV_PATH": "/a.tgz"}),
+        (
+            PYTHON,
+            "python",
+            {"EXECUTION_ENV_PATH": PYTHON_ENVIRONMENT, "FORCE_CPU_ONLY_INPUT_TENSORS": "no"},
+        ),
+        (
+            PythonBackend(execution_env_path=Path("/a.tgz")),
+            "python",
+            {"EXECUTION_ENV_PATH": "/a.tgz"},
+        ),
         (OnnxruntimeBackend(intra_op_thread_count=2), ONNX, {"intra_op_thread_count": "2"}),
         (TensorrtBackend(), 'platform: "tensorrt_plan"', {}),
-        (PytorchBackend(inference_mode=True), 'platform: "pytorch_libtorch"', {"INFERENCE_MODE": "true"}),
+        (
+            PytorchBackend(inference_mode=True),
+            'platform: "pytorch_libtorch"',
+            {"INFERENCE_MODE": "true"},
+        ),
         (TensorflowBackend(), 'platform: "tensorflow_savedmodel"', {}),
         (DaliBackend(num_threads=4), "dali", {"num_threads": "4"}),
         (FIL, "fil", {"model_type": "xgboost_json", **FIL_PARAMETERS}),
@@ -208,7 +246,10 @@ def test_backend_names_tensors_by_position() -> None:
     pytorch = ModelConfig(backend=PytorchBackend(), input=inputs, output=outputs)
     assert [tensor.name for tensor in pytorch.input] == ["INPUT__0", "mask"]
     assert [tensor.name for tensor in pytorch.output] == ["OUTPUT__0"]
-    assert ModelConfig(backend=FilBackend(output_class=False), output=outputs).output[0].name == "output__0"
+    assert (
+        ModelConfig(backend=FilBackend(output_class=False), output=outputs).output[0].name
+        == "output__0"
+    )
 
 
 def test_another_backend_replaces_the_platform() -> None:

@@ -50,7 +50,9 @@ INCEPTION = ModelConfig(
     name="inception_graphdef",
     backend=TensorflowBackend(format="graphdef"),
     max_batch_size=256,
-    input=[ModelInput(name="input", data_type="TYPE_FP32", format="FORMAT_NHWC", dims=[299, 299, 3])],
+    input=[
+        ModelInput(name="input", data_type="TYPE_FP32", format="FORMAT_NHWC", dims=[299, 299, 3])
+    ],
     output=[
         ModelOutput(
             name="InceptionV3/Predictions/Softmax",
@@ -138,7 +140,8 @@ FRAGMENTS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 @pytest.mark.parametrize(
-    ("backend", "platform"), [(PytorchBackend(), "pytorch_libtorch"), (TensorrtBackend(), "tensorrt_plan")]
+    ("backend", "platform"),
+    [(PytorchBackend(), "pytorch_libtorch"), (TensorrtBackend(), "tensorrt_plan")],
 )
 def test_benchmark_is_one_base_and_the_published_fragments(
     backend: PytorchBackend | TensorrtBackend, platform: str, name: str
@@ -163,7 +166,9 @@ def test_preprocess_bert_postprocess_is_wired_by_name() -> None:
         backend="python",
         max_batch_size=16,
         input=[ModelInput(name="text", data_type="TYPE_STRING", dims=[1])],
-        output=[ModelOutput(name=f"INPUT__{n}", data_type="TYPE_INT32", dims=[512]) for n in range(2)],
+        output=[
+            ModelOutput(name=f"INPUT__{n}", data_type="TYPE_INT32", dims=[512]) for n in range(2)
+        ],
     )
     labels = ModelConfig(
         name="postprocess",
@@ -176,7 +181,10 @@ def test_preprocess_bert_postprocess_is_wired_by_name() -> None:
         Ensemble("bert")
         .input("text")
         .step(tokenizer)
-        .step(BERT.with_(backend=TensorrtBackend(), **FRAGMENTS["ig-db"][0]), outputs={"OUTPUT__0": "logits"})
+        .step(
+            BERT.with_(backend=TensorrtBackend(), **FRAGMENTS["ig-db"][0]),
+            outputs={"OUTPUT__0": "logits"},
+        )
         .step(labels)
         .output("label")
         .to_config()

@@ -33,20 +33,44 @@ ALL, NEWEST = wrong.ModelVersionPolicy.All(), wrong.ModelVersionPolicy.Latest(nu
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: wrong.ModelInput(data_type="FP32"), r"Input.data_type: .* got 'FP32'; write \"TYPE_FP32\""),
+        (
+            lambda: wrong.ModelInput(data_type="FP32"),
+            r"Input.data_type: .* got 'FP32'; write \"TYPE_FP32\"",
+        ),
         (lambda: wrong.ModelInput(data_type="BYTES"), r"got 'BYTES'; write \"TYPE_STRING\""),
-        (lambda: wrong.ModelInput(format="FORMAT_NCWH"), r"'FORMAT_NCWH'; did you mean \"FORMAT_NCHW\"\?"),
-        (lambda: wrong.ModelInput(dims=3), r"ModelInput.dims: must be a list, got 3; put it in brackets"),
+        (
+            lambda: wrong.ModelInput(format="FORMAT_NCWH"),
+            r"'FORMAT_NCWH'; did you mean \"FORMAT_NCHW\"\?",
+        ),
+        (
+            lambda: wrong.ModelInput(dims=3),
+            r"ModelInput.dims: must be a list, got 3; put it in brackets",
+        ),
         (lambda: wrong.ModelInput(dims="3"), r"ModelInput.dims: must be a list, got '3'"),
-        (lambda: wrong.ModelInput(dims=[2**63]), r"Input.dims: .* got 9223372036854775808; .* fits int64"),
+        (
+            lambda: wrong.ModelInput(dims=[2**63]),
+            r"Input.dims: .* got 9223372036854775808; .* fits int64",
+        ),
         (lambda: wrong.ModelInput(name=7), r"ModelInput.name: does not fit its field, got 7"),
-        (lambda: wrong.ModelInstanceGroup(count=True), r"InstanceGroup.count: .* got True; .* fits int32"),
+        (
+            lambda: wrong.ModelInstanceGroup(count=True),
+            r"InstanceGroup.count: .* got True; .* fits int32",
+        ),
         (lambda: wrong.ModelWarmup(inputs=[]), r"ModelWarmup.inputs: must be a mapping, got \[\]"),
-        (lambda: wrong.ModelWarmup(inputs={"x": 1}), r"Warmup.inputs: must be a ModelWarmup.Input, got 1"),
-        (lambda: wrong.ModelInput(reshape=[1]), r"Input.reshape: must be a ModelTensorReshape, got \[1\]"),
+        (
+            lambda: wrong.ModelWarmup(inputs={"x": 1}),
+            r"Warmup.inputs: must be a ModelWarmup.Input, got 1",
+        ),
+        (
+            lambda: wrong.ModelInput(reshape=[1]),
+            r"Input.reshape: must be a ModelTensorReshape, got \[1\]",
+        ),
         (lambda: wrong.ModelWarmup.Input(zero_data=True, random_data=False), TWO_OF_ONE),
         (lambda: wrong.ModelVersionPolicy(all=ALL, latest=NEWEST), BOTH_POLICIES),
-        (lambda: wrong.ModelInput(extra="optionl: true"), r"ModelInput.extra: cannot be parsed .*optionl"),
+        (
+            lambda: wrong.ModelInput(extra="optionl: true"),
+            r"ModelInput.extra: cannot be parsed .*optionl",
+        ),
     ],
 )
 def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str) -> None:

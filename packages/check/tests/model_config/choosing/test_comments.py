@@ -20,7 +20,9 @@ GROUP = "instance_group { count: -1 }"
 
 
 def _check(files: Files, directory: Path, target: Target | None = None) -> Report:
-    return ModelRepository.from_directory(write(files, directory / "models")).check(target, is_packed=False)
+    return ModelRepository.from_directory(write(files, directory / "models")).check(
+        target, is_packed=False
+    )
 
 
 def _codes(report: Report) -> tuple[list[str], list[str]]:
@@ -33,7 +35,11 @@ def _codes(report: Report) -> tuple[list[str], list[str]]:
         (f"{PATH}  {IGNORE}[text-placeholder] set at start", [], ["text-placeholder"]),
         (f"{IGNORE}[text-placeholder] set at start\n{PATH}", [], ["text-placeholder"]),
         (f"{IGNORE}[text-placeholder] set at start\n\n# more\n{PATH}", [], ["text-placeholder"]),
-        (f"#triton-model-check:ignore[text-placeholder]set at start\r\n{PATH}", [], ["text-placeholder"]),
+        (
+            f"#triton-model-check:ignore[text-placeholder]set at start\r\n{PATH}",
+            [],
+            ["text-placeholder"],
+        ),
         (
             f"{IGNORE}[text-placeholder, instance-count] x\n{PATH} {GROUP}",
             [],
@@ -99,7 +105,9 @@ def test_choice_of_models_and_files(tmp_path: Path) -> None:
     """Patterns of names and of paths; what is ignored is kept apart, what is not selected is dropped."""
     text = f"{HEAD}{PATH} {GROUP}\n"
     report = _check({**one(text), "bert/config.pbtxt": text, "bert/1/model.py": CLASS}, tmp_path)
-    per_model = Choice.of(["text", "instance-count"], per_model={"be*": ["instances"]}).apply(report)
+    per_model = Choice.of(["text", "instance-count"], per_model={"be*": ["instances"]}).apply(
+        report
+    )
     assert [each.path for each in per_model.ignored] == ["bert/config.pbtxt"]
     per_file = Choice.of(["text-placeholder"], per_file={"*/config.pbtxt": ["text"]}).apply(report)
     assert (per_file.findings, len(per_file.ignored)) == ((), 2)

@@ -34,7 +34,9 @@ instance_group [
 ONE, TWO = ("instance_group", 0), ("instance_group", 1)
 
 
-def _fixed(folder: Path, text: str, remedy: Remedy | None, field: FieldPath, file: str) -> str | None:
+def _fixed(
+    folder: Path, text: str, remedy: Remedy | None, field: FieldPath, file: str
+) -> str | None:
     """Apply a fix to a file of a model; ``None`` if it is not possible there."""
     (folder / file).write_bytes(text.encode())
     assert remedy is not None
@@ -60,7 +62,12 @@ def _config(folder: Path, text: str, remedy: Remedy, field: FieldPath) -> str | 
         (safe(put("3")), (*TWO, "count"), "count: 2", "count: 3"),
         (safe(put("KIND_CPU", "kind")), TWO, "count: 2\n", "count: 2\n    kind: KIND_CPU\n"),
         (safe(put('"m"', path=("name",))), ONE, "  }\n]\n", '  }\n]\nname: "m"\n'),
-        (safe(rename("profile"), put('[ "0" ]')), (*ONE, "gpus"), "gpus: [ 0, 1 ]", 'profile: [ "0" ]'),
+        (
+            safe(rename("profile"), put('[ "0" ]')),
+            (*ONE, "gpus"),
+            "gpus: [ 0, 1 ]",
+            'profile: [ "0" ]',
+        ),
     ],
 )
 def test_fix_changes_only_its_place(
@@ -69,7 +76,9 @@ def test_fix_changes_only_its_place(
     """The text is as before but for this replacement, with either line end."""
     assert _config(tmp_path, BLOCK, remedy, field) == BLOCK.replace(old, new)
     windows = BLOCK.replace("\n", "\r\n")
-    assert _config(tmp_path, windows, remedy, field) == BLOCK.replace(old, new).replace("\n", "\r\n")
+    assert _config(tmp_path, windows, remedy, field) == BLOCK.replace(old, new).replace(
+        "\n", "\r\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,6 +132,8 @@ def test_word_of_a_python_file_is_replaced_if_it_is_the_only_one(tmp_path: Path)
     assert python("def exec(self): ...", rename_method) == "def execute(self): ..."
     assert python("def exec(self): self.exec()", safe(replace_word("self", "this"))) is None
     assert python("img = get('img')", string_meant("img", hint, 1)) == "img = get('image')"
-    assert python("get('img')\nget('img')", string_meant("img", hint, 2)) == "get('img')\nget('image')"
+    assert (
+        python("get('img')\nget('img')", string_meant("img", hint, 2)) == "get('img')\nget('image')"
+    )
     assert python("get('img', 'img')", string_meant("img", hint, 1)) is None
     assert string_meant("img", "add it") is None

@@ -21,7 +21,9 @@ class Net(torch.nn.Module):
 class Pair(torch.nn.Module):
     """Optional arguments, and several results."""
 
-    def forward(self, ids: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, ids: Tensor, mask: Tensor | None = None, scale: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         return (ids if mask is None else ids * mask) * scale, ids
 
 

@@ -55,7 +55,9 @@ class BoundedReader:
         """Yield the parts of urllib3's ``response`` as soon as they arrive, also if it is not chunked."""
         # Chunks arrive complete. urllib3 before 2.2 has no read1.
         is_complete = getattr(response, "chunked", False) or not hasattr(response, "read1")
-        read = response.stream if is_complete else lambda size: iter(lambda: response.read1(size), b"")
+        read = (
+            response.stream if is_complete else lambda size: iter(lambda: response.read1(size), b"")
+        )
         total = 0
         for part in read(_READ_BYTES):
             total += len(part)

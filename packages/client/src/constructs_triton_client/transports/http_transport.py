@@ -12,10 +12,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from constructs_triton_client.errors import MAXIMUM_PARSED_BYTES, build_invocation_error, read_model_message
+from constructs_triton_client.errors import (
+    MAXIMUM_PARSED_BYTES,
+    build_invocation_error,
+    read_model_message,
+)
 from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply, checked_url
-from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    MissingDependencyError,
+)
 
 if TYPE_CHECKING:
     import urllib3
@@ -82,7 +90,9 @@ class HttpTransport:
         """
         with self._open(invocation) as response:
             body = self._reader.read_whole(response.read, response.length_remaining)
-            return Reply(body, response.headers.get("Content-Type", ""), {"Headers": dict(response.headers)})
+            return Reply(
+                body, response.headers.get("Content-Type", ""), {"Headers": dict(response.headers)}
+            )
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
         """Send the request and yield the bytes of the response as they arrive; errors as ``invoke``."""
@@ -97,7 +107,10 @@ class HttpTransport:
                 "POST",
                 container_url(self.url, invocation.options),
                 body=invocation.body,
-                headers={"Content-Type": invocation.content_type, **container_headers(invocation.options)},
+                headers={
+                    "Content-Type": invocation.content_type,
+                    **container_headers(invocation.options),
+                },
                 preload_content=False,
                 decode_content=False,
             )
@@ -105,7 +118,9 @@ class HttpTransport:
                 if response.status != 200:
                     raise build_invocation_error(
                         self.url,
-                        "the model failed" if response.status >= 500 else "the request was rejected",
+                        "the model failed"
+                        if response.status >= 500
+                        else "the request was rejected",
                         status=response.status,
                         model_message=read_model_message(response.read(MAXIMUM_PARSED_BYTES)),
                     )
@@ -114,7 +129,9 @@ class HttpTransport:
                 response.close()  # a connection whose body was read to the end is already back in the pool
         except ConstructsTritonError:
             raise
-        except Exception as error:  # a broken response raises errors of urllib3 and of Python itself
+        except (
+            Exception
+        ) as error:  # a broken response raises errors of urllib3 and of Python itself
             raise build_invocation_error(
                 self.url, "the request failed", code=type(error).__name__, model_message=str(error)
             ) from error
@@ -145,7 +162,9 @@ def container_url(url: str, options: Mapping[str, Any]) -> str:
     if url.endswith("/completions"):
         return url
     target_model = options.get("TargetModel")
-    return url + (f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations")
+    return url + (
+        f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations"
+    )
 
 
 def container_headers(options: Mapping[str, Any]) -> dict[str, str]:

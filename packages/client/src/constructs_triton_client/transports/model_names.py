@@ -13,11 +13,19 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from constructs_triton_client.errors import build_invocation_error
-from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS, SageMakerTransport
+from constructs_triton_client.transports.sagemaker_transport import (
+    LOOPBACK_HOSTS,
+    SageMakerTransport,
+)
 from constructs_triton_client.transports.transport import Transport
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError, InvocationError
-from constructs_triton_core.model_index import INDEX_FILE, MAXIMUM_INDEX_BYTES, ModelIndex, is_archive
+from constructs_triton_core.model_index import (
+    INDEX_FILE,
+    MAXIMUM_INDEX_BYTES,
+    ModelIndex,
+    is_archive,
+)
 
 __all__ = ["ModelNames", "find_index"]
 
@@ -56,7 +64,11 @@ class ModelNames:
                 f"target_model: must be the name of a model or archive, got {name!r}; "
                 'pass a string such as "resnet" or "resnet.tar.gz"'
             )
-        if self.index is None and not is_archive(name) and isinstance(self._transport, SageMakerTransport):
+        if (
+            self.index is None
+            and not is_archive(name)
+            and isinstance(self._transport, SageMakerTransport)
+        ):
             self.index = find_index(self._transport, name)
         return name if self.index is None else self.index.target_model(name)
 
@@ -96,7 +108,9 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         index = _read_below(transport, prefix) if prefix and local is None else None
     except InvocationError as error:
         # SageMaker denies with status 400, S3 with 403, also for an index that does not exist.
-        if error.status != _FORBIDDEN and "not authorized to perform" not in (error.model_message or ""):
+        if error.status != _FORBIDDEN and "not authorized to perform" not in (
+            error.model_message or ""
+        ):
             raise
         error.args = (
             f"target_model: the index of endpoint {transport.endpoint_name} may not be read to find "

@@ -112,7 +112,9 @@ class SageMakerTransport:
             )
         self.endpoint_name = endpoint_name
         self._session = session
-        self._endpoint_url = None if endpoint_url is None else checked_url("endpoint_url", endpoint_url)
+        self._endpoint_url = (
+            None if endpoint_url is None else checked_url("endpoint_url", endpoint_url)
+        )
         self._region_name = region_name
         self._config = config
         self._reader = BoundedReader(f"endpoint {endpoint_name}", maximum_response_bytes)
@@ -148,7 +150,9 @@ class SageMakerTransport:
         finally:
             response["Body"].close()
 
-    def call(self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any) -> dict[str, Any]:
+    def call(
+        self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any
+    ) -> dict[str, Any]:
         """Call an operation of an AWS service; errors as ``invoke``.
 
         Args:
@@ -168,7 +172,9 @@ class SageMakerTransport:
         """
         body = response["Body"]
         try:
-            data: bytes = self._guard(lambda: self._reader.read_whole(body.read, _announced_length(response)))
+            data: bytes = self._guard(
+                lambda: self._reader.read_whole(body.read, _announced_length(response))
+            )
         except ConstructsTritonError:
             body.close()
             raise
@@ -203,7 +209,9 @@ class SageMakerTransport:
         """
         region = self.client("sagemaker-runtime").meta.region_name
         session = self._session or _import_boto3().Session()
-        return str(self._guard(lambda: sign_bearer_token(session.get_credentials(), region, valid_seconds)))
+        return str(
+            self._guard(lambda: sign_bearer_token(session.get_credentials(), region, valid_seconds))
+        )
 
     def client(self, service: str) -> Any:
         """Return the boto3 client of ``service``, created at the first use.
@@ -211,7 +219,10 @@ class SageMakerTransport:
         Args:
             service: boto3's name of the service, such as ``"s3"``.
         """
-        key = service, os.getpid()  # processes that share a connection receive each other's responses
+        key = (
+            service,
+            os.getpid(),
+        )  # processes that share a connection receive each other's responses
         if key not in self._clients:
             from constructs_triton_client.transports.bounded_connections import bound_client  # noqa: PLC0415 - see _import_boto3
 
@@ -234,7 +245,9 @@ class SageMakerTransport:
         region = self._region_name or session.region_name
         if is_loopback:
             config, region = _unsigned(config), region or LOOPBACK_REGION
-        return session.client(service, endpoint_url=self._endpoint_url, region_name=region, config=config)
+        return session.client(
+            service, endpoint_url=self._endpoint_url, region_name=region, config=config
+        )
 
     def _arguments(self, invocation: Invocation) -> dict[str, Any]:
         return {
@@ -260,11 +273,16 @@ class SageMakerTransport:
             ) from None
         except exceptions.ClientError as error:
             raise _from_response(self.endpoint_name, error.response) from error
-        except Exception as error:  # a broken response raises errors of botocore, urllib3 and Python itself
+        except (
+            Exception
+        ) as error:  # a broken response raises errors of botocore, urllib3 and Python itself
             if isinstance(cause := getattr(error, "kwargs", {}).get("error"), InvocationError):
                 raise cause from error  # botocore wraps what a connection raises
             raise build_invocation_error(
-                self.endpoint_name, "the request failed", code=type(error).__name__, model_message=str(error)
+                self.endpoint_name,
+                "the request failed",
+                code=type(error).__name__,
+                model_message=str(error),
             ) from error
 
 
@@ -303,7 +321,9 @@ def _import_boto3() -> Any:
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
     metadata = response.get("ResponseMetadata", {})
-    fields = {k: v for k, v in response.items() if k not in {"Body", "ContentType", "ResponseMetadata"}}
+    fields = {
+        k: v for k, v in response.items() if k not in {"Body", "ContentType", "ResponseMetadata"}
+    }
     return fields | {
         "RequestId": metadata.get("RequestId"),
         "RetryAttempts": metadata.get("RetryAttempts", 0),
@@ -318,7 +338,9 @@ def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationErro
     is_original = type(status) is int and 100 <= status <= 999
     return build_invocation_error(
         endpoint,
-        "the model failed" if code in _MODEL_CODES and status != 400 else "the request was rejected",
+        "the model failed"
+        if code in _MODEL_CODES and status != 400
+        else "the request was rejected",
         code=code,
         status=status if is_original else metadata.get("HTTPStatusCode"),
         model_message=read_model_message(str(message)) if message else error.get("Message"),

@@ -69,7 +69,9 @@ def _as_bytes(path: str, index: int, value: object) -> bytes:
     )
 
 
-def decode_byte_strings(path: str, region: memoryview, count: int, first_byte: int) -> NDArray[np.object_]:
+def decode_byte_strings(
+    path: str, region: memoryview, count: int, first_byte: int
+) -> NDArray[np.object_]:
     """Decode a BYTES tensor into a flat array of ``count`` ``bytes`` objects.
 
     ``region`` contains exactly the bytes of this tensor. ``first_byte`` is its position in the body, for
@@ -110,7 +112,9 @@ def _split(data: bytes, count: int) -> list[bytes] | None:
         return None
     # A value before the last one that has not its whole length would end the data.
     length = len(values[-1]) if values else None
-    is_last_complete = length is None or _read_length(data, len(data) - length - PREFIX_SIZE)[0] == length
+    is_last_complete = (
+        length is None or _read_length(data, len(data) - length - PREFIX_SIZE)[0] == length
+    )
     return values if stream.tell() == len(data) and is_last_complete else None
 
 
@@ -120,13 +124,19 @@ def _locate_error(path: str, data: bytes, count: int, first_byte: int) -> Respon
     for index in range(count):
         if offset + PREFIX_SIZE > len(data):
             return _size_error(
-                path, first_byte + offset, f"element {index} of {count} has no complete length", data[offset:]
+                path,
+                first_byte + offset,
+                f"element {index} of {count} has no complete length",
+                data[offset:],
             )
         (length,) = _read_length(data, offset)
         offset += PREFIX_SIZE
         if offset + length > len(data):
             return _size_error(
-                path, first_byte + offset, f"element {index} has a length of {length} bytes", data[offset:]
+                path,
+                first_byte + offset,
+                f"element {index} has a length of {length} bytes",
+                data[offset:],
             )
         offset += length
     return _size_error(

@@ -22,7 +22,9 @@ __all__ = ["Buffer", "bfloat16", "datatype_of", "dtype_of"]
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """The types of a body or a part of it. ``collections.abc.Buffer`` needs Python 3.12."""
 
-_BY_DTYPE = {np.dtype(row.dtype): row for row in DATATYPES if row.item_size and row.datatype != "BF16"}
+_BY_DTYPE = {
+    np.dtype(row.dtype): row for row in DATATYPES if row.item_size and row.datatype != "BF16"
+}
 # bytes, str and Python objects: each element is checked when it is encoded.
 _BYTES_KINDS = "SUO"
 

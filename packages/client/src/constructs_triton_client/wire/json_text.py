@@ -50,8 +50,13 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
         raise _error(len(text[: error.pos].encode()), what, got and repr(got)) from None
     except _NotFiniteError:
         raise _locate_not_finite(text) from None
-    except (ValueError, RecursionError) as error:  # more digits or deeper nesting than Python allows
-        raise _error(0, f"cannot be parsed as JSON ({type(error).__name__}: {str(error)[:80]})") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # more digits or deeper nesting than Python allows
+        raise _error(
+            0, f"cannot be parsed as JSON ({type(error).__name__}: {str(error)[:80]})"
+        ) from None
     if not isinstance(value, dict):
         raise _error(0, "must be a JSON object", type(value).__name__)
     return value

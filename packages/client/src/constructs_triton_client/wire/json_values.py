@@ -69,7 +69,9 @@ def read_values(
     """
     values = _flatten(path, data, shape)
     if len(values) != count:
-        raise build_decoding_error(path, f"shape {list(shape)} has {count} elements", f"{len(values)} values")
+        raise build_decoding_error(
+            path, f"shape {list(shape)} has {count} elements", f"{len(values)} values"
+        )
     if datatype.datatype == "BF16":
         raise build_decoding_error(path, "BF16 must be in binary, not in JSON")
     if datatype.datatype == "BYTES":
@@ -90,7 +92,9 @@ def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
     while values and all(type(value) is list for value in values):
         if depth >= len(shape) or set(map(len, values)) != {shape[depth]}:
             raise build_decoding_error(
-                path, f"nested data must follow shape {list(shape)}", f"lists within lists {depth} deep"
+                path,
+                f"nested data must follow shape {list(shape)}",
+                f"lists within lists {depth} deep",
             )
         values, depth = list(chain.from_iterable(values)), depth + 1
     return values
@@ -102,7 +106,9 @@ def _read_strings(path: str, values: list[Any]) -> NDArray[np.object_]:
     try:
         array[:] = list(map(str.encode, values))
     except UnicodeEncodeError as error:
-        raise build_decoding_error(path, "a string must be valid Unicode", repr(error.object[:40])) from None
+        raise build_decoding_error(
+            path, "a string must be valid Unicode", repr(error.object[:40])
+        ) from None
     return array
 
 

@@ -27,7 +27,15 @@ Parameter = str | int | float | bool
 
 # Request parameters that Triton reserves. tritonclient rejects the same names.
 _RESERVED = frozenset(
-    {"sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers", "binary_data_output"}
+    {
+        "sequence_id",
+        "sequence_start",
+        "sequence_end",
+        "priority",
+        "timeout",
+        "headers",
+        "binary_data_output",
+    }
 )
 _RESERVED_PREFIX = "triton_"
 
@@ -69,7 +77,10 @@ class RequestedOutput:
     def to_entry(self) -> dict[str, Any]:
         """Return the entry in the request's ``outputs``."""
         classification = {"classification": self.class_count} if self.class_count else {}
-        return {"name": self.name, "parameters": {**classification, "binary_data": self.binary_data}}
+        return {
+            "name": self.name,
+            "parameters": {**classification, "binary_data": self.binary_data},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +151,14 @@ def encode_request(
     header["inputs"] = _list(entries)
     if outputs:
         header["outputs"] = _format_outputs(outputs, binary_output)
-    reserved = _triton_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
+    reserved = _triton_parameters(
+        sequence, priority, timeout_microseconds, binary_output and not outputs
+    )
     if values := reserved | _checked(parameters or {}):
         header["parameters"] = _format(values)
-    text = b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in header.items()])
+    text = b"{%b}" % b",".join(
+        [b'"%b":%b' % (name.encode(), value) for name, value in header.items()]
+    )
     if not payloads:
         return EncodedRequest(text, None)
     return EncodedRequest(b"".join([text, *payloads]), len(text))
@@ -174,7 +189,9 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
 ) -> tuple[list[bytes], list[Buffer]]:
-    if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):  # the check of an ABC is slower
+    if not isinstance(inputs, dict) and not isinstance(
+        inputs, Mapping
+    ):  # the check of an ABC is slower
         raise _inputs_error(inputs)
     tensors: Any = inputs.get("inputs")
     if isinstance(tensors, list) and set(map(type, tensors)) == {dict}:
@@ -253,12 +270,19 @@ def _list(values: Sequence[bytes]) -> bytes:
 
 
 def _triton_parameters(
-    sequence: SequencePosition | None, priority: int, timeout_microseconds: int | None, binary_output: bool
+    sequence: SequencePosition | None,
+    priority: int,
+    timeout_microseconds: int | None,
+    binary_output: bool,
 ) -> dict[str, Parameter]:
     """Return the request parameters that Triton defines, in the order in which tritonclient writes them."""
     values: dict[str, Parameter] = {}
     if sequence:
-        values |= {"sequence_id": sequence.id, "sequence_start": sequence.start, "sequence_end": sequence.end}
+        values |= {
+            "sequence_id": sequence.id,
+            "sequence_start": sequence.start,
+            "sequence_end": sequence.end,
+        }
     if priority:
         values["priority"] = priority
     if timeout_microseconds is not None:

@@ -67,14 +67,18 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
         except KeyError:
             outputs = f"its outputs are {quoted(self.arrays)}" if self.arrays else "it has none"
             # Without single quotes, because Python puts the message of a KeyError into them.
-            raise KeyError(f'result["{name}"]: the response has no such output; {outputs}') from None
+            raise KeyError(
+                f'result["{name}"]: the response has no such output; {outputs}'
+            ) from None
 
     if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> None:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in {"as_numpy", "get_output", "get_response"}:  # of tritonclient
-                message += f'; write result["{next(iter(self.arrays), "OUTPUT")}"], which is an array'
+                message += (
+                    f'; write result["{next(iter(self.arrays), "OUTPUT")}"], which is an array'
+                )
             raise AttributeError(message, name=name, obj=self)
 
     def __iter__(self) -> Iterator[str]:
@@ -90,7 +94,9 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
         ``pip install 'constructs-triton-client[bfloat16]'`` installs it.
         """
         return frozenset(
-            name for name, datatype in self.datatypes.items() if datatype == "BF16" and bfloat16() is None
+            name
+            for name, datatype in self.datatypes.items()
+            if datatype == "BF16" and bfloat16() is None
         )
 
     def classifications(self, name: str) -> list[list[Classification]]:
@@ -104,7 +110,11 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
             ResponseDecodingError: an element is not ``value:index:label``.
         """
         array = self[name]
-        rows = array.reshape(prod(array.shape[:-1]), array.shape[-1]) if array.ndim else array.reshape(1, 1)
+        rows = (
+            array.reshape(prod(array.shape[:-1]), array.shape[-1])
+            if array.ndim
+            else array.reshape(1, 1)
+        )
         return [[_parse_classification(name, value) for value in row] for row in rows]
 
 

@@ -143,4 +143,6 @@ def encode_response(
         raise RequestEncodingError(
             f"response: a name cannot be written as JSON, got {error}; use strings"
         ) from None
-    return EncodedResponse(b"".join([text, *payloads]), format_content_type(len(text) if payloads else None))
+    return EncodedResponse(
+        b"".join([text, *payloads]), format_content_type(len(text) if payloads else None)
+    )

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 # HeadObject has an error of S3 without a body, so its code is the HTTP status.
-_DENIED = re.compile(r"AccessDenied(Exception)?|UnauthorizedOperation|AuthorizationError|403|.*NotAuthorized")
+_DENIED = re.compile(
+    r"AccessDenied(Exception)?|UnauthorizedOperation|AuthorizationError|403|.*NotAuthorized"
+)
 #: Operations whose permission has another name.
 _PERMISSIONS = {"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket"}
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
@@ -149,10 +151,16 @@ def _refusal(service: str, error: Any) -> AwsError:
         # The operation may need another permission, for example kms:Decrypt for an encrypted object.
         named = _NAMED_PERMISSION.search(message)
         permission = named[1] if named else permission_of(service, error.operation_name)
-        return AwsError(f"{permission}: access denied", "add this permission to your role", code, permission)
+        return AwsError(
+            f"{permission}: access denied", "add this permission to your role", code, permission
+        )
     is_absent = bool(_ABSENT_CODE.match(code) or _ABSENT_MESSAGE.search(message))
-    hint = "check the name and --region" if is_absent else _EXPIRED_HINT if "Expired" in code else ""
-    return AwsError(f"{service}:{error.operation_name}: {code}: {message}", hint, code, is_absent=is_absent)
+    hint = (
+        "check the name and --region" if is_absent else _EXPIRED_HINT if "Expired" in code else ""
+    )
+    return AwsError(
+        f"{service}:{error.operation_name}: {code}: {message}", hint, code, is_absent=is_absent
+    )
 
 
 class AwsReader:
@@ -164,7 +172,9 @@ class AwsReader:
         config: Settings of botocore's ``Config``. Default: up to four attempts.
     """
 
-    def __init__(self, session: boto3.Session, endpoint_url: str | None = None, **config: Any) -> None:
+    def __init__(
+        self, session: boto3.Session, endpoint_url: str | None = None, **config: Any
+    ) -> None:
         self.session = session
         self._address = {"endpoint_url": endpoint_url} if endpoint_url else {}
         self._config = {"retries": {"mode": "standard", "max_attempts": 4}, **config}
@@ -224,7 +234,9 @@ class AwsReader:
                 raise
             is_absent = error.is_absent
             why = f"does not exist in {self.session.region_name}" if is_absent else error.reason
-            raise AwsError(f"{what}: {why}", error.hint, error.code, error.permission, is_absent) from None
+            raise AwsError(
+                f"{what}: {why}", error.hint, error.code, error.permission, is_absent
+            ) from None
 
     def members(self, service: str, operation: str, member: str, **request: Any) -> Iterator[Any]:
         """Yield the members of all pages of a list.

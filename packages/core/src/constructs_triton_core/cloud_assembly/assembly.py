@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget
-from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
+from constructs_triton_core.cloud_assembly.placeholders import (
+    PLACEHOLDER_ACCOUNT,
+    PLACEHOLDER_REGION,
+)
 from constructs_triton_core.cloud_assembly.shapes import MANIFEST, METADATA
 from constructs_triton_core.cloud_assembly.synthesized_stack import AssetManifest, SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template, check_shape, read_checked
@@ -43,7 +46,9 @@ class Assembly:
 
     directory: Path
     budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
-    _templates: dict[Path, Template] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _templates: dict[Path, Template] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def stacks(self) -> list[str]:
         """Return the IDs of the stacks of this folder, each after the stacks that it depends on."""
@@ -54,7 +59,8 @@ class Assembly:
         """Return the assemblies of the stages in this one."""
         nested = (name for name, each in self._artifacts.items() if each["type"] == _STAGE)
         return [
-            Assembly(self.directory / self._property(name, "directoryName"), self.budget) for name in nested
+            Assembly(self.directory / self._property(name, "directoryName"), self.budget)
+            for name in nested
         ]
 
     def all_stacks(self) -> Iterator[SynthesizedStack]:
@@ -64,7 +70,9 @@ class Assembly:
     def artifacts(self) -> Iterator[tuple[Assembly, str]]:
         """Yield the assembly and the ID of each stack, first those of this folder, then those of stages."""
         assemblies = self._bounded(self._with_stages(frozenset()))
-        yield from self._bounded((each, artifact) for each in assemblies for artifact in each.stacks())
+        yield from self._bounded(
+            (each, artifact) for each in assemblies for artifact in each.stacks()
+        )
 
     def _all_stacks(self) -> Iterator[SynthesizedStack]:
         for assembly, artifact in self.artifacts():
@@ -149,7 +157,9 @@ class Assembly:
 
     def needed_environments(self, artifact: str) -> frozenset[str]:
         """Return the environments of the stacks that a stack depends on."""
-        found = (self._artifacts.get(each, {}).get("environment") for each in self._ancestors(artifact))
+        found = (
+            self._artifacts.get(each, {}).get("environment") for each in self._ancestors(artifact)
+        )
         return frozenset(each for each in found if each)
 
     @cached_property
@@ -178,12 +188,16 @@ class Assembly:
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:
-        return read_checked(self.directory / "manifest.json", MANIFEST, _HINT).get("artifacts") or {}
+        return (
+            read_checked(self.directory / "manifest.json", MANIFEST, _HINT).get("artifacts") or {}
+        )
 
     def _property(self, artifact: str, name: str, default: str | None = None) -> str:
         found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
         if found is None:
-            raise TemplateError(f"{self.directory}/manifest.json: {artifact} has no {name}; {_HINT}")
+            raise TemplateError(
+                f"{self.directory}/manifest.json: {artifact} has no {name}; {_HINT}"
+            )
         return str(found)
 
     def _ancestors(self, artifact: str) -> set[str]:

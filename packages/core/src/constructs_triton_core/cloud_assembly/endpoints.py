@@ -35,7 +35,9 @@ ENDPOINT_TYPES = "AWS::SageMaker::Endpoint", ADOPTED_TYPE
 #: Metadata of models whose container is not Triton, which their images may not say.
 NOT_TRITON = "constructs-triton:not-triton"
 # Names of AWS's images for language models. Deployed models have no metadata.
-_OTHER_IMAGE = re.compile(r"(?:^|/)(?:(?:huggingface-)?vllm|djl-inference|sglang|llama-cpp)(?:[:@]|$)")
+_OTHER_IMAGE = re.compile(
+    r"(?:^|/)(?:(?:huggingface-)?vllm|djl-inference|sglang|llama-cpp)(?:[:@]|$)"
+)
 # With scaling_guard, custom resources with the same properties replace those of CloudFormation.
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
@@ -77,16 +79,22 @@ class DeclaredContainer:
         return cls(
             model=model,
             image=str(properties.get("Image", "")),
-            environment={name: text_of(each) for name, each in (properties.get("Environment") or {}).items()},
+            environment={
+                name: text_of(each) for name, each in (properties.get("Environment") or {}).items()
+            },
             archive_url=properties.get("ModelDataUrl") or (url if compression == "Gzip" else None),
-            files_url=url if (compression, source.get("S3DataType")) == ("None", "S3Prefix") else None,
+            files_url=url
+            if (compression, source.get("S3DataType")) == ("None", "S3Prefix")
+            else None,
             is_multi_model=properties.get("Mode") == "MultiModel",
             model_cache_setting=(properties.get("MultiModelConfig") or {}).get(
                 "ModelCacheSetting", "Enabled"
             ),
             is_isolated=is_isolated,
             execution_role=execution_role,
-            is_triton=not (is_marked_other or _OTHER_IMAGE.search(text_of(properties.get("Image", "")))),
+            is_triton=not (
+                is_marked_other or _OTHER_IMAGE.search(text_of(properties.get("Image", "")))
+            ),
         )
 
 
@@ -137,7 +145,10 @@ class DeclaredEndpoint:
     def containers(self) -> list[DeclaredContainer]:
         """The containers of all production variants and inference components."""
         of_variants = (each for variant in self.variants for each in variant.containers)
-        return [*of_variants, *(each for component in self.components for each in component.containers)]
+        return [
+            *of_variants,
+            *(each for component in self.components for each in component.containers),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +255,18 @@ class _Reader:
                 given = specification.get("Container") or {}
                 container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
                 containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
-            variant = properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
-            timeout = number_of((specification.get("StartupParameters") or {}).get(_STARTUP_TIMEOUT))
+            variant = (
+                properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
+            )
+            timeout = number_of(
+                (specification.get("StartupParameters") or {}).get(_STARTUP_TIMEOUT)
+            )
             name = self.stack.name_of(logical_id)
             yield DeclaredComponent(logical_id, name, variant, timeout, specification, containers)
 
-    def _containers(self, model: str, wanted_by: str, is_isolated: bool = False) -> list[DeclaredContainer]:
+    def _containers(
+        self, model: str, wanted_by: str, is_isolated: bool = False
+    ) -> list[DeclaredContainer]:
         properties = self._named(_MODEL, model, wanted_by)
         isolated = is_isolated or _is_isolated(properties)
         role = properties.get("ExecutionRoleArn")

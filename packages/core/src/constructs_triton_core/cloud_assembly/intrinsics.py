@@ -199,7 +199,9 @@ class Evaluator:
     def _walk(self, value: Any, call: Callable[[dict[str, Any]], Any]) -> Any:
         if isinstance(value, list):
             self._budget.spend(len(value))
-            return [each for each in (self._walk(item, call) for item in value) if each is not _NO_VALUE]
+            return [
+                each for each in (self._walk(item, call) for item in value) if each is not _NO_VALUE
+            ]
         if not isinstance(value, dict):
             return value
         if any(name == "Ref" or name.startswith("Fn::") for name in value):
@@ -288,21 +290,29 @@ class Evaluator:
 
     def _get_stack_output(self, argument: Any) -> Any:
         given = self._value(argument)
-        return self.resolver.stack_output(given["StackName"], given["OutputName"], given.get("Region"))
+        return self.resolver.stack_output(
+            given["StackName"], given["OutputName"], given.get("Region")
+        )
 
     def _get_azs(self, argument: Any) -> list[str]:
-        return list(self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region")))
+        return list(
+            self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region"))
+        )
 
 
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
     "Ref": Evaluator._ref,
-    "Fn::Base64": lambda evaluator, text: b64encode(text_of(evaluator._value(text)).encode()).decode(),
+    "Fn::Base64": lambda evaluator, text: b64encode(
+        text_of(evaluator._value(text)).encode()
+    ).decode(),
     "Fn::FindInMap": Evaluator._find_in_map,
     "Fn::GetAtt": Evaluator._get_att,
     "Fn::GetAZs": Evaluator._get_azs,
     "Fn::GetStackOutput": Evaluator._get_stack_output,
     "Fn::If": Evaluator._if,
-    "Fn::ImportValue": lambda evaluator, name: evaluator.resolver.import_value(evaluator._value(name)),
+    "Fn::ImportValue": lambda evaluator, name: evaluator.resolver.import_value(
+        evaluator._value(name)
+    ),
     "Fn::Join": Evaluator._join,
     "Fn::Select": Evaluator._select,
     "Fn::Split": Evaluator._split,
@@ -312,7 +322,9 @@ _CONDITIONS: dict[str, Callable[[Evaluator, Any], bool]] = {
     "Condition": Evaluator.condition,
     "Fn::And": lambda evaluator, operands: all(map(evaluator.holds, operands)),
     "Fn::Contains": lambda evaluator, operands: contains(*map(evaluator._value, operands)),
-    "Fn::Equals": lambda evaluator, operands: eq(*(text_of(evaluator._value(each)) for each in operands)),
+    "Fn::Equals": lambda evaluator, operands: eq(
+        *(text_of(evaluator._value(each)) for each in operands)
+    ),
     "Fn::Not": lambda evaluator, operands: not evaluator.holds(operands[0]),
     "Fn::Or": lambda evaluator, operands: any(map(evaluator.holds, operands)),
 }

@@ -88,7 +88,9 @@ class Placeholders:
         if resource is not None and attribute == _NAME_PROPERTIES.get(resource.type):
             return self.name_of(logical_id)
         if attribute == "Arn" and resource is not None and resource.type == _BUCKET:
-            return f"arn:{self._pseudo_parameters()['AWS::Partition']}:s3:::{self.name_of(logical_id)}"
+            return (
+                f"arn:{self._pseudo_parameters()['AWS::Partition']}:s3:::{self.name_of(logical_id)}"
+            )
         if attribute == "InferenceComponentArn" and self._is_component(logical_id):
             return self._component_arn(logical_id)
         return f"{logical_id}.{attribute}"

@@ -36,7 +36,9 @@ class DeclaredPolicy:
     @property
     def tracking(self) -> Mapping[str, Any] | None:
         """The configuration of a target tracking policy."""
-        found: Mapping[str, Any] | None = self.properties.get("TargetTrackingScalingPolicyConfiguration")
+        found: Mapping[str, Any] | None = self.properties.get(
+            "TargetTrackingScalingPolicyConfiguration"
+        )
         return found
 
 

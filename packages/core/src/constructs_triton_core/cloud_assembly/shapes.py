@@ -26,7 +26,9 @@ _CONTAINER: Final = {
     "Environment": {"*": SCALAR},
     "ModelDataUrl": SCALAR,
     "ArtifactUrl": SCALAR,
-    "ModelDataSource": {"S3DataSource": {"CompressionType": SCALAR, "S3DataType": SCALAR, "S3Uri": SCALAR}},
+    "ModelDataSource": {
+        "S3DataSource": {"CompressionType": SCALAR, "S3DataType": SCALAR, "S3Uri": SCALAR}
+    },
     "MultiModelConfig": {"ModelCacheSetting": SCALAR},
 }
 _VARIANT: Final = {
@@ -37,7 +39,11 @@ _VARIANT: Final = {
     "InitialVariantWeight": NUMBER,
     **_STARTUP,
 }
-_SPECIFICATION: Final = {"ModelName": SCALAR, "Container": _CONTAINER, "StartupParameters": _STARTUP}
+_SPECIFICATION: Final = {
+    "ModelName": SCALAR,
+    "Container": _CONTAINER,
+    "StartupParameters": _STARTUP,
+}
 _CAPACITIES: Final = {"MinCapacity": NUMBER, "MaxCapacity": NUMBER}
 _STEP: Final = {
     "MetricIntervalLowerBound": NUMBER,
@@ -88,7 +94,11 @@ PROPERTIES: Final[Mapping[str, Any]] = {
             "StepAdjustments!": [_STEP],
         },
     },
-    "AWS::CloudWatch::Alarm": {"AlarmActions": [SCALAR], "Period": NUMBER, "EvaluationPeriods": NUMBER},
+    "AWS::CloudWatch::Alarm": {
+        "AlarmActions": [SCALAR],
+        "Period": NUMBER,
+        "EvaluationPeriods": NUMBER,
+    },
     "AWS::CloudFormation::Stack": {"Parameters": {}},
 }
 """The properties that are read, by the type of their resource."""

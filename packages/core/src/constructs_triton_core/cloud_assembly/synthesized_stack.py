@@ -17,7 +17,12 @@ from constructs_triton_core.cloud_assembly.placeholders import (
     StackOutputs,
 )
 from constructs_triton_core.cloud_assembly.shapes import ASSETS, PROPERTIES
-from constructs_triton_core.cloud_assembly.template import Resource, Template, check_shape, read_checked
+from constructs_triton_core.cloud_assembly.template import (
+    Resource,
+    Template,
+    check_shape,
+    read_checked,
+)
 from constructs_triton_core.errors import TemplateError
 
 __all__ = ["SynthesizedStack"]
@@ -56,7 +61,9 @@ class AssetManifest:
             source = asset.get("source") or {}
             path = self.directory / source["path"] if source.get("path") else None
             name = asset.get("displayName") or ("" if path is None else path.name)
-            yield FileAsset(name, path, source.get("packaging", "file"), asset.get("destinations") or {})
+            yield FileAsset(
+                name, path, source.get("packaging", "file"), asset.get("destinations") or {}
+            )
 
     def images(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the display name and the tags of each container image."""
@@ -84,8 +91,12 @@ class SynthesizedStack:
     outputs: StackOutputs | None = None
     budget: EvaluationBudget = field(default_factory=EvaluationBudget, compare=False)
     # What was asked for before. Readers do not change it.
-    _complete: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _complete: dict[str, dict[str, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _known: dict[str, dict[str, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _names: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -122,7 +133,10 @@ class SynthesizedStack:
     def _checked(self, logical_id: str, properties: Any) -> dict[str, Any]:
         shape = PROPERTIES.get(self.template.resources[logical_id].type, {})
         check_shape(
-            properties, shape, f"{self.name}/{logical_id}", "write it as in CloudFormation's reference"
+            properties,
+            shape,
+            f"{self.name}/{logical_id}",
+            "write it as in CloudFormation's reference",
         )
         return {name: value for name, value in properties.items() if value is not None}
 
@@ -139,7 +153,9 @@ class SynthesizedStack:
 
     def exports(self) -> dict[str, str]:
         """Return the outputs that other stacks can import, by the name of their export."""
-        exported = {name: each["Export"] for name, each in self.template.outputs.items() if "Export" in each}
+        exported = {
+            name: each["Export"] for name, each in self.template.outputs.items() if "Export" in each
+        }
         evaluate = self._placeholders.evaluator.evaluate_known
         return {str(evaluate(each["Name"])): name for name, each in exported.items()}
 
@@ -147,12 +163,22 @@ class SynthesizedStack:
         """Return the logical IDs of the resources of these types, without those of a false condition."""
         with self._located(types[0]):
             self.budget.spend(len(self.template.resources))
-        return [name for name, each in self.template.resources_of_type(*types).items() if self._exists(each)]
+        return [
+            name
+            for name, each in self.template.resources_of_type(*types).items()
+            if self._exists(each)
+        ]
 
     @cached_property
     def _placeholders(self) -> Placeholders:
         return Placeholders(
-            self.template, self.name, self.region, self.account, self.parameters, self.outputs, self.budget
+            self.template,
+            self.name,
+            self.region,
+            self.account,
+            self.parameters,
+            self.outputs,
+            self.budget,
         )
 
     def _exists(self, resource: Resource) -> bool:
@@ -207,13 +233,17 @@ class SynthesizedStack:
             if file is None:
                 continue
             if file in outer:
-                raise TemplateError(f"{self.name}/{logical_id}: the nested stack contains itself; {_HINT}")
+                raise TemplateError(
+                    f"{self.name}/{logical_id}: the nested stack contains itself; {_HINT}"
+                )
             given = self.known_properties(logical_id).get("Parameters") or {}
             stack = replace(
                 self,
                 name=f"{self.name}/{logical_id}",
                 template=read(directory / file),
-                parameters={name: each for name, each in given.items() if not isinstance(each, dict)},
+                parameters={
+                    name: each for name, each in given.items() if not isinstance(each, dict)
+                },
                 names=self.names | {f"{self.name}/{logical_id}"},
             )
             yield stack
@@ -227,7 +257,9 @@ def _manifests(template: Path) -> Iterator[AssetManifest]:
     """
     for path in sorted(template.parent.glob("*.assets.json")):
         manifest = AssetManifest.read(path)
-        if any(each.path is not None and each.path.name == template.name for each in manifest.files()):
+        if any(
+            each.path is not None and each.path.name == template.name for each in manifest.files()
+        ):
             yield manifest
     for path in sorted(template.parent.glob("*/*.assets.json")):
         yield AssetManifest.read(path)

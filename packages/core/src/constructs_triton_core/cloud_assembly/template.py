@@ -42,7 +42,10 @@ class Resource:
         given = declaration.get("DependsOn") or []
         depends_on = [given] if isinstance(given, str) else given
         check_shape(
-            depends_on, [STRING], f"Resources.{logical_id}.DependsOn", "give logical IDs of resources"
+            depends_on,
+            [STRING],
+            f"Resources.{logical_id}.DependsOn",
+            "give logical IDs of resources",
         )
         return cls(
             logical_id=logical_id,
@@ -72,7 +75,9 @@ class Template:
         self.conditions: Mapping[str, Any] = body.get("Conditions") or {}
         self.outputs: Mapping[str, Any] = body.get("Outputs") or {}
         resources = body.get("Resources") or {}
-        self.resources = {name: Resource.from_declaration(name, each) for name, each in resources.items()}
+        self.resources = {
+            name: Resource.from_declaration(name, each) for name, each in resources.items()
+        }
 
     @classmethod
     def read(cls, path: Path) -> Template:
@@ -110,7 +115,9 @@ def read_checked(path: Path, shape: Any, hint: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise TemplateError(f"{path}: cannot be read as JSON ({error}); {hint}") from error
     if not isinstance(found, dict):
-        raise TemplateError(f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}")
+        raise TemplateError(
+            f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}"
+        )
     check_shape(found, shape, str(path), hint)
     return found
 

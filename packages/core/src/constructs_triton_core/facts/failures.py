@@ -61,8 +61,14 @@ class Failure:
     def filled(self, values: Mapping[str, str] | None = None) -> tuple[list[str], str]:
         """Return the causes and the fix with the values of a message (default: those of the example)."""
         found = self.pattern.search(self.example) if values is None else None
-        names = {**dict.fromkeys(self.pattern.groupindex, "unknown"), **unknown_values(), **(values or {})}
-        names |= {k: v.partition("\\n")[0] for k, v in (found.groupdict() if found else {}).items() if v}
+        names = {
+            **dict.fromkeys(self.pattern.groupindex, "unknown"),
+            **unknown_values(),
+            **(values or {}),
+        }
+        names |= {
+            k: v.partition("\\n")[0] for k, v in (found.groupdict() if found else {}).items() if v
+        }
         return [text.format(**names) for text in self.causes], self.fix.format(**names)
 
 

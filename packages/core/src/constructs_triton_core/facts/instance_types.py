@@ -108,7 +108,11 @@ class InstanceType:
     @property
     def nearest_known(self) -> str:
         """``'did you mean "ml.g5.xlarge"?'`` for an unknown type with a similar known one."""
-        return "" if self.is_known or is_token(self.name) else did_you_mean(self.name, instance_type_names())
+        return (
+            ""
+            if self.is_known or is_token(self.name)
+            else did_you_mean(self.name, instance_type_names())
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -139,7 +143,9 @@ def _is_misspelt(name: str) -> bool:
     _, family, size = name.split(".")
     known = [known.split(".") for known in instance_type_names()]
     swapped = any(sorted(family) == sorted(each[1]) and size == each[2] for each in known)
-    return swapped or (_SIZE.fullmatch(size) is None and closest(name, instance_type_names()) is not None)
+    return swapped or (
+        _SIZE.fullmatch(size) is None and closest(name, instance_type_names()) is not None
+    )
 
 
 def _malformed(name: str) -> InvalidValueError:

@@ -77,7 +77,11 @@ TARGET_MODEL = TextLimit(
 )
 ENVIRONMENT_ENTRIES = RangeLimit(0, 100, "entries", "EnvironmentMap")
 ENVIRONMENT_KEY = TextLimit(
-    1024, r"[a-zA-Z_][a-zA-Z0-9_]*", "letters, digits and underscores, no digit first", 1, "EnvironmentKey"
+    1024,
+    r"[a-zA-Z_][a-zA-Z0-9_]*",
+    "letters, digits and underscores, no digit first",
+    1,
+    "EnvironmentKey",
 )
 ENVIRONMENT_VALUE = TextLimit(1024, shape="EnvironmentValue")
 # API reference, ContainerDefinition: all keys and values together, also over all containers of a pipeline.
@@ -99,16 +103,24 @@ VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS = RangeLimit(
     300, 3600, "seconds", "VariantInstanceProvisionTimeoutInSeconds"
 )
 DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(0, 100, "percent", "SamplingPercentage")
-ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance")
+ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(
+    1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance"
+)
 
 # Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at creation.
-INFERENCE_COMPONENT_NAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "InferenceComponentName")
+INFERENCE_COMPONENT_NAME = TextLimit(
+    63, _HYPHENATED, _HYPHENATED_WORDS, 1, "InferenceComponentName"
+)
 COPY_COUNT = RangeLimit(1, None, "copies")
 MEMORY_MIB = RangeLimit(128, None, "MiB", "MemoryInMb")
 CPU_CORES = RangeLimit(0.25, None, "vCPUs", "NumberOfCpuCores")
 ACCELERATOR_DEVICES = RangeLimit(1, None, "GPUs", "NumberOfAcceleratorDevices")
-MANAGED_MIN_INSTANCE_COUNT = RangeLimit(0, None, "instances", "ManagedInstanceScalingMinInstanceCount")
-MANAGED_MAX_INSTANCE_COUNT = RangeLimit(1, None, "instances", "ManagedInstanceScalingMaxInstanceCount")
+MANAGED_MIN_INSTANCE_COUNT = RangeLimit(
+    0, None, "instances", "ManagedInstanceScalingMinInstanceCount"
+)
+MANAGED_MAX_INSTANCE_COUNT = RangeLimit(
+    1, None, "instances", "ManagedInstanceScalingMaxInstanceCount"
+)
 MAX_IMBALANCE = RangeLimit(0, 100, "copies")
 PREFIX_LENGTH = RangeLimit(1024, 65536, "bytes", "PrefixAwareRoutingPrefixLength")
 CONCURRENCY_THRESHOLD = RangeLimit(1, 1024, "requests", "PrefixAwareRoutingConcurrencyThreshold")
@@ -120,7 +132,9 @@ SECURITY_GROUPS = RangeLimit(1, 5, "security groups", "VpcSecurityGroupIds")
 # Deployment. The percentages are in the API reference, not in the service model.
 WAIT_INTERVAL_SECONDS = RangeLimit(0, 3600, "seconds", "WaitIntervalInSeconds")
 TERMINATION_WAIT_SECONDS = RangeLimit(0, 3600, "seconds", "TerminationWaitInSeconds")
-MAXIMUM_EXECUTION_TIMEOUT_SECONDS = RangeLimit(600, 28800, "seconds", "MaximumExecutionTimeoutInSeconds")
+MAXIMUM_EXECUTION_TIMEOUT_SECONDS = RangeLimit(
+    600, 28800, "seconds", "MaximumExecutionTimeoutInSeconds"
+)
 AUTO_ROLLBACK_ALARMS = RangeLimit(1, 10, "alarms", "AlarmList")
 CANARY_SIZE_PERCENT = RangeLimit(1, 50, "percent of the fleet")
 LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")

@@ -9,4 +9,6 @@ __all__ = ["is_of_marketplace"]
 
 def is_of_marketplace(model_package: str) -> bool:
     """Return whether the name or ARN of a model package is known to be of AWS Marketplace."""
-    return any(f":{account}:" in model_package for account in load("marketplace")["accounts"].values())
+    return any(
+        f":{account}:" in model_package for account in load("marketplace")["accounts"].values()
+    )

@@ -21,7 +21,9 @@ from constructs_triton_core.untrusted.budget import OverBudgetError
 
 __all__ = ["NO_LIMIT", "BoundedProcess"]
 
-_MOST_FAILURES = 5  # a process that exceeds its limits is started again, which takes a quarter of a second
+_MOST_FAILURES = (
+    5  # a process that exceeds its limits is started again, which takes a quarter of a second
+)
 
 
 class BoundedProcess:
@@ -118,7 +120,13 @@ class BoundedProcess:
         if self._process is None:
             # NumPy would start a thread for each core.
             environment = {**self._environment(), "OPENBLAS_NUM_THREADS": "1"}
-            command = [sys.executable, "-I", bounded_server.__file__, *self._arguments, *import_path()]
+            command = [
+                sys.executable,
+                "-I",
+                bounded_server.__file__,
+                *self._arguments,
+                *import_path(),
+            ]
             self._process = Child(command, environment=environment, stdin=PIPE, stdout=PIPE)
         return self._process
 

@@ -107,7 +107,14 @@ def python_command(program: str, *arguments: str) -> list[str]:
         program: Statements. ``sys`` is imported.
         *arguments: What ``sys.argv[1:]`` contains.
     """
-    return [sys.executable, "-I", "-c", _PATH_FIRST + program, json.dumps(import_path()), *arguments]
+    return [
+        sys.executable,
+        "-I",
+        "-c",
+        _PATH_FIRST + program,
+        json.dumps(import_path()),
+        *arguments,
+    ]
 
 
 def import_path() -> list[str]:
@@ -173,7 +180,12 @@ class Child(subprocess.Popen[AnyStr]):
     """
 
     def __init__(
-        self, command: Sequence[str], *, environment: Mapping[str, str], is_kept: bool = True, **options: Any
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        is_kept: bool = True,
+        **options: Any,
     ) -> None:
         self._keeper = Keeper() if is_kept else None
         streams = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL}

@@ -41,14 +41,19 @@ def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
 
 def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -> NumericT:
     if _FORMS[type_].fullmatch(text) is None:
-        what, bounds = "whole number" if type_ is int else "number", f", {limit}" if str(limit) else ""
+        what, bounds = (
+            "whole number" if type_ is int else "number",
+            f", {limit}" if str(limit) else "",
+        )
         raise InvalidValueError(f"{place}: must be a {what}{bounds}, got {text!r}")
     value = type_(text)
     check_range(place, value, limit)
     return value
 
 
-def pair_argument(form: str, example: str, value_type: Any = str) -> Callable[[str], tuple[str, Any]]:
+def pair_argument(
+    form: str, example: str, value_type: Any = str
+) -> Callable[[str], tuple[str, Any]]:
     """Return what reads a string and a value with an equals sign between them, such as NAME=PATH."""
 
     def read(text: str) -> tuple[str, Any]:
@@ -70,7 +75,10 @@ _COMMON: dict[str, dict[str, Any]] = {
     "--region": {"metavar": "REGION", "help": "AWS Region (default: that of the AWS profile)"},
     "--profile": {"metavar": "PROFILE", "help": "AWS profile"},
     "--endpoint-url": {"metavar": "URL", "help": "URL of a local run (default: AWS)"},
-    "--prices": {"metavar": "FILE", "help": "CSV file: instance_type, price_per_hour, optionally currency"},
+    "--prices": {
+        "metavar": "FILE",
+        "help": "CSV file: instance_type, price_per_hour, optionally currency",
+    },
 }
 
 

@@ -11,8 +11,22 @@ import traceback
 from collections.abc import Iterator, Sequence
 
 _PACKAGES = (
-    *("constructs-triton", "constructs-triton-core", "constructs-triton-client", "triton-model-check"),
-    *("cdk-rehearse", "aws-cdk-lib", "boto3", "botocore", "moto", "numpy", "nvidia-pytriton", "protobuf"),
+    *(
+        "constructs-triton",
+        "constructs-triton-core",
+        "constructs-triton-client",
+        "triton-model-check",
+    ),
+    *(
+        "cdk-rehearse",
+        "aws-cdk-lib",
+        "boto3",
+        "botocore",
+        "moto",
+        "numpy",
+        "nvidia-pytriton",
+        "protobuf",
+    ),
     "urllib3",
 )
 

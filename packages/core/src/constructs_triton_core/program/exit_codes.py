@@ -79,7 +79,9 @@ def _is_out_of_reach(origin: BaseException | None) -> bool:
     if isinstance(origin, AwsError):
         return True
     if isinstance(origin, OSError):
-        return origin.errno is not None  # gzip reports a damaged file as an OSError without a number
+        return (
+            origin.errno is not None
+        )  # gzip reports a damaged file as an OSError without a number
     if origin is None or type(origin).__module__.partition(".")[0] not in _CONNECTIONS:
         return False
     # SageMaker wraps the answer of a model in an error of its own.

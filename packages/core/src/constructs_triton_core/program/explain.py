@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Explain a code that a check, a rehearsal or a diagnosis prints in brackets: what it means and why, "
         "an example, and how to fix it. With the beginning of codes or a group, list its codes."
     )
-    parser.add_argument("code", metavar="CODE", help="a code, such as text-enum, or a group of codes")
+    parser.add_argument(
+        "code", metavar="CODE", help="a code, such as text-enum, or a group of codes"
+    )
     add_common(parser, "--json")
 
 
@@ -50,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not found:
         near = closest(name, (code for code, _ in known))
         hint = f'did you mean "{near}"?' if near else "write a code that a finding has in brackets"
-        raise InvalidValueError(f'CODE: no finding and no group has this code, got "{name}"; {hint}')
+        raise InvalidValueError(
+            f'CODE: no finding and no group has this code, got "{name}"; {hint}'
+        )
     if arguments.json:
         print_json({"codes": [{"code": code, **entry} for code, entry in found]})
     elif found[0][0] == name:

@@ -25,7 +25,9 @@ class HelpFormatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = (f"{indent}{line}".rstrip() for line in textwrap.dedent(text).splitlines())
         filled: list[str] = []
-        for is_prose, group in groupby(lines, key=lambda line: bool(line) and not line.startswith(" ")):
+        for is_prose, group in groupby(
+            lines, key=lambda line: bool(line) and not line.startswith(" ")
+        ):
             if is_prose:
                 filled += textwrap.wrap(" ".join(group), width, break_long_words=False)
             else:
@@ -78,13 +80,19 @@ def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
 
 def short_usage(parser: argparse.ArgumentParser) -> str:
     """Return the command with its required options and positional arguments; the list has the others."""
-    grouped = {id(each) for group in parser._mutually_exclusive_groups for each in group._group_actions}
+    grouped = {
+        id(each) for group in parser._mutually_exclusive_groups for each in group._group_actions
+    }
     required = [_named(each) for each in parser._actions if each.required and each.option_strings]
     for group in parser._mutually_exclusive_groups:
         if group.required:
-            required.append(f"({' | '.join(each.option_strings[-1] for each in group._group_actions)})")
+            required.append(
+                f"({' | '.join(each.option_strings[-1] for each in group._group_actions)})"
+            )
     positional = [
-        _named(each) for each in parser._actions if not each.option_strings and id(each) not in grouped
+        _named(each)
+        for each in parser._actions
+        if not each.option_strings and id(each) not in grouped
     ]
     parts = [f"{parser.prog} [options]", *required, *positional]
     width = get_terminal_size().columns - 2 - len("usage: ")
@@ -95,7 +103,12 @@ def _named(action: argparse.Action) -> str:
     name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     if action.option_strings:
         return f"{action.option_strings[-1]} {name}"
-    several = {"*": f"[{name} ...]", "+": f"{name} [...]", "?": f"[{name}]", argparse.PARSER: f"{name} ..."}
+    several = {
+        "*": f"[{name} ...]",
+        "+": f"{name} [...]",
+        "?": f"[{name}]",
+        argparse.PARSER: f"{name} ...",
+    }
     return several.get(str(action.nargs), name)
 
 
@@ -139,8 +152,12 @@ class CommandParser(argparse.ArgumentParser):
         # argparse reads a word with a space as a value.
         if not name.startswith("--") or " " in name or name in self._option_string_actions:
             return
-        meant = closest(name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"])
-        rest = "".join(f"; write {_named(each)} without an option" for each in self._get_positional_actions())
+        meant = closest(
+            name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"]
+        )
+        rest = "".join(
+            f"; write {_named(each)} without an option" for each in self._get_positional_actions()
+        )
         hint = f'did you mean "--{meant}"?' if meant else f"see `{self.prog} --help`{rest}"
         self.error(f"argument {name}: there is no such option; {hint}")
 
@@ -155,4 +172,6 @@ class CommandParser(argparse.ArgumentParser):
         choices = [str(each) for each in action.choices]
         hint = did_you_mean(str(value), choices, f"choose from {quoted(choices)}")
         # argparse writes the name of the argument before the message.
-        raise argparse.ArgumentError(action, f"must be one of its choices, got {str(value)!r}; {hint}")
+        raise argparse.ArgumentError(
+            action, f"must be one of its choices, got {str(value)!r}; {hint}"
+        )

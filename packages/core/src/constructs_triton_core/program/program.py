@@ -97,9 +97,14 @@ class Program(NamedTuple):
                 _close_output()
 
     def _with_command(self, words: Sequence[str]) -> list[str]:
-        if not self.description and words[:1] not in (["--version"], *([name] for name in self.commands)):
+        if not self.description and words[:1] not in (
+            ["--version"],
+            *([name] for name in self.commands),
+        ):
             return [self.default, *words]
-        both = " ".join(words[:2])  # such as "cost prices"; other words after "cost" are those of "cost"
+        both = " ".join(
+            words[:2]
+        )  # such as "cost prices"; other words after "cost" are those of "cost"
         if both in self.commands:
             return [both, *words[2:]]
         names_no_command = bool(words) and words[0] not in (*self.commands, *_OWN_OPTIONS)
@@ -117,7 +122,9 @@ class Program(NamedTuple):
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = f"{_where(error, words)}: {(error.strerror or str(error)).lower()}; {_CHECK_PATH}"
+            message = (
+                f"{_where(error, words)}: {(error.strerror or str(error)).lower()}; {_CHECK_PATH}"
+            )
             _report(print_error, message)
             return _fail(error, words, message)
         except Exception as error:  # a bug of this project: a traceback helps its maintainers only
@@ -214,7 +221,11 @@ class Program(NamedTuple):
         lines = []
         for group, commands in self.groups.items():
             lines += [f"\n{group}:"]
-            lines += [f"  {each:{width}}  {commands[each].summary}" for each in commands if " " not in each]
+            lines += [
+                f"  {each:{width}}  {commands[each].summary}"
+                for each in commands
+                if " " not in each
+            ]
         return "\n".join(lines)
 
 
@@ -241,7 +252,9 @@ def _name_option(error: errors.InvalidValueError, options: Mapping[str, str]) ->
     """Name the option of a command in a message that begins with a keyword of Python."""
     place, _, message = str(error).partition(": ")
     if place in options:
-        message = re.sub(r"[a-z]+(_[a-z]+)+", lambda keyword: options.get(keyword[0], keyword[0]), message)
+        message = re.sub(
+            r"[a-z]+(_[a-z]+)+", lambda keyword: options.get(keyword[0], keyword[0]), message
+        )
         error.args = (f"{options[place]}: {message}",)
 
 
@@ -253,7 +266,11 @@ def _report(print_: Callable[..., None], *lines: object) -> None:
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
-    if "--json" in words or "--output-format=json" in words or ("--output-format", "json") in pairwise(words):
+    if (
+        "--json" in words
+        or "--output-format=json" in words
+        or ("--output-format", "json") in pairwise(words)
+    ):
         found = error.findings if isinstance(error, errors.RepositoryError) else ()
         failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
         with suppress(OSError):  # such as a full disk, which standard error has reported
@@ -285,7 +302,9 @@ def ending_with_signals() -> Iterator[None]:
     SIGHUP under nohup.
     """
     can_handle = threading.current_thread() is threading.main_thread()
-    usual = [number for number in _SIGNALS if can_handle and signal.getsignal(number) is signal.SIG_DFL]
+    usual = [
+        number for number in _SIGNALS if can_handle and signal.getsignal(number) is signal.SIG_DFL
+    ]
     for number in usual:
         signal.signal(number, _end_by_signal)
     try:

@@ -62,7 +62,9 @@ _warned: set[Path] = set()
 # --- folders ----------------------------------------------------------------------------------------------
 
 
-def own_folder(root: Path, name: str = "", *, create: bool = False, is_optional: bool = True) -> Path:
+def own_folder(
+    root: Path, name: str = "", *, create: bool = False, is_optional: bool = True
+) -> Path:
     """Return the folder of a cache, if it belongs to this user alone.
 
     Args:
@@ -214,7 +216,12 @@ class Seal:
 
     @classmethod
     def of(
-        cls, key: str, paths: Mapping[str, Path], *, note: Any = None, digest_of: FileDigest = sha256_of
+        cls,
+        key: str,
+        paths: Mapping[str, Path],
+        *,
+        note: Any = None,
+        digest_of: FileDigest = sha256_of,
     ) -> Seal:
         """Read the files of a new entry, which no other user may write from now on.
 
@@ -225,7 +232,9 @@ class Seal:
             mode = path.stat().st_mode
             if mode & _WRITABLE:
                 path.chmod(mode & 0o777 & ~_WRITABLE)
-        return cls(key, note, {name: _SealedFile.of(path, digest_of) for name, path in paths.items()})
+        return cls(
+            key, note, {name: _SealedFile.of(path, digest_of) for name, path in paths.items()}
+        )
 
     @classmethod
     def read(cls, path: Path, key: str) -> Seal:
@@ -237,7 +246,9 @@ class Seal:
         """
         try:
             found_key, note, rows = read_value(path)
-            files = {name: _SealedFile(tuple(state), *others) for name, (state, *others) in rows.items()}
+            files = {
+                name: _SealedFile(tuple(state), *others) for name, (state, *others) in rows.items()
+            }
         except (TypeError, AttributeError) as error:
             raise ValueError(f"{path}: is not a seal") from error
         if found_key != key:
@@ -254,7 +265,11 @@ class Seal:
         write_value(path, [self.key, self.note, rows])
 
     def checked(
-        self, paths: Mapping[str, Path], *, digest_of: FileDigest = sha256_of, outside: Collection[str] = ()
+        self,
+        paths: Mapping[str, Path],
+        *,
+        digest_of: FileDigest = sha256_of,
+        outside: Collection[str] = (),
     ) -> Seal:
         """Return the seal with the present states of the files.
 
@@ -281,7 +296,9 @@ class Seal:
         Raises:
             OSError: a file does not exist.
         """
-        files = {name: replace(self.files[name], state=_state(path)) for name, path in paths.items()}
+        files = {
+            name: replace(self.files[name], state=_state(path)) for name, path in paths.items()
+        }
         return replace(self, files=files, note=note)
 
     def use(

@@ -16,9 +16,22 @@ from typing import Any
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
-__all__ = ["csv_text", "explained", "file_type", "open_regular", "read_json", "read_regular", "write_whole"]
+__all__ = [
+    "csv_text",
+    "explained",
+    "file_type",
+    "open_regular",
+    "read_json",
+    "read_regular",
+    "write_whole",
+]
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 MAX_TEXT_BYTES = 64 << 20
 """The largest text file that is read where the caller names no other bound."""
 

@@ -131,7 +131,9 @@ def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int
 
 
 def _print(stream: TextIO, lines: Iterable[Line], end: str = "\n") -> None:
-    has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    has_colours = (
+        stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
     text = "".join(f"{_line(line, has_colours)}{end}" for line in lines)
     # A terminal or a log that is not UTF-8 gets escapes in place of an exception.
     encoding = stream.encoding or "utf-8"

@@ -18,7 +18,9 @@ _ORIGIN = re.compile(f"https?://{_LOOPBACK}", re.IGNORECASE)
 _OTHER_SITES = ("cross-site", "same-site")
 
 
-def foreign_header(hosts: Sequence[str], origins: Sequence[str], sites: Sequence[str] = ()) -> str | None:
+def foreign_header(
+    hosts: Sequence[str], origins: Sequence[str], sites: Sequence[str] = ()
+) -> str | None:
     """Return what is wrong with a request's headers, or ``None`` if it comes from this machine.
 
     Args:

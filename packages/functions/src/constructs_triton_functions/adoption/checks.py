@@ -15,7 +15,9 @@ Described = Mapping[str, Any]
 
 def is_missing(error: ClientError) -> bool:
     """Whether SageMaker reports that a resource does not exist."""
-    return error.response["Error"]["Code"] == "ValidationException" and "Could not find" in str(error)
+    return error.response["Error"]["Code"] == "ValidationException" and "Could not find" in str(
+        error
+    )
 
 
 def missing_parts(sagemaker: Any, config_name: str) -> list[str]:
@@ -24,7 +26,11 @@ def missing_parts(sagemaker: Any, config_name: str) -> list[str]:
     if config is None:
         return [f"endpoint configuration {config_name}"]
     models = sorted({each["ModelName"] for each in _variants(config) if "ModelName" in each})
-    return [f"model {each}" for each in models if _found(sagemaker.describe_model, ModelName=each) is None]
+    return [
+        f"model {each}"
+        for each in models
+        if _found(sagemaker.describe_model, ModelName=each) is None
+    ]
 
 
 def _found(describe: Any, **name: str) -> Any:

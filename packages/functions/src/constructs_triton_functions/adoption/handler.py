@@ -69,7 +69,11 @@ def _response(event: Event, adopted: Adopted, physical_id: str) -> Response:
     if event["RequestType"] == "Delete":
         return Response(physical_id)
     arn = adopted.describe()["EndpointArn"]
-    data = {"EndpointName": adopted.name, "EndpointArn": arn, "PreviousPolicies": _policies(event, adopted)}
+    data = {
+        "EndpointName": adopted.name,
+        "EndpointArn": arn,
+        "PreviousPolicies": _policies(event, adopted),
+    }
     # The ARN has the name in lower case; scaling is registered by the name as it is.
     return Response(f"{arn.rpartition('/')[0]}/{adopted.name}", data)
 
@@ -80,7 +84,9 @@ def _policies(event: Event, adopted: Adopted) -> str:
     if not claims or not claims[0].is_of(event):
         return ""
     found = claims[0].scaling
-    return json.dumps([[each["ResourceId"], one["PolicyName"]] for each in found for one in each["Policies"]])
+    return json.dumps(
+        [[each["ResourceId"], one["PolicyName"]] for each in found for one in each["Policies"]]
+    )
 
 
 # Create.
@@ -176,7 +182,9 @@ def _release(event: Event, adopted: Adopted) -> bool:
     if numbers[0] < len(found):
         # Another construct of the stack has adopted the endpoint since, and returns to what this one found.
         successor = found[numbers[0]]
-        found[numbers[0]] = replace(mine, logical_id=successor.logical_id, configs=successor.configs)
+        found[numbers[0]] = replace(
+            mine, logical_id=successor.logical_id, configs=successor.configs
+        )
     elif not _return(event, adopted, mine):
         return False
     claims.write(found)

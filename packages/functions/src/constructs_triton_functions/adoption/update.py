@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..endpoint_state import SETTLE_READS, is_changing, not_kept, running_variants, runs, variants_of
+from ..endpoint_state import (
+    SETTLE_READS,
+    is_changing,
+    not_kept,
+    running_variants,
+    runs,
+    variants_of,
+)
 from ..response import CustomResourceError
 from ..retries import make_client
 from ..scaling import Scaling, call, typed
@@ -50,7 +57,9 @@ class Adopted:
 
     def config(self, name: str) -> dict[str, Any]:
         """An endpoint configuration."""
-        described: dict[str, Any] = call(self.sagemaker.describe_endpoint_config, EndpointConfigName=name)
+        described: dict[str, Any] = call(
+            self.sagemaker.describe_endpoint_config, EndpointConfigName=name
+        )
         return described
 
     def settled(self) -> dict[str, Any] | None:
@@ -62,7 +71,9 @@ class Adopted:
             time.sleep(_PAUSE_SECONDS)
         return None
 
-    def bring_to(self, config: str, settings: Mapping[str, Any], *, deregisters: bool = False) -> bool:
+    def bring_to(
+        self, config: str, settings: Mapping[str, Any], *, deregisters: bool = False
+    ) -> bool:
         """Update the endpoint to a configuration; return ``False`` if the time of this run is up before.
 
         ``settings`` has further members of the request. ``deregisters`` deregisters the variants that
@@ -98,7 +109,9 @@ class Adopted:
 
     def variant_ids(self, config: str) -> list[str]:
         """The resource ids of all variants of a configuration, by which they are registered."""
-        return [f"endpoint/{self.name}/variant/{name}" for name, _ in variants_of(self.config(config))]
+        return [
+            f"endpoint/{self.name}/variant/{name}" for name, _ in variants_of(self.config(config))
+        ]
 
     def _deregister(self, config: str) -> None:
         wanted, scaling = dict(variants_of(self.config(config))), Scaling()

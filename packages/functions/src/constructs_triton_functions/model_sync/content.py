@@ -71,7 +71,9 @@ class _Archives:
         listed = {archive.target_model for archive in self.manifest.archives} | {INDEX_FILE}
         found = objects_below(placement.client, placement.bucket, placement.prefix)
         # Files below the prefix belong to other resources, which encrypt them again.
-        return sorted(key for key in found if key not in listed and not key.startswith(FILES_FOLDER))
+        return sorted(
+            key for key in found if key not in listed and not key.startswith(FILES_FOLDER)
+        )
 
     def names(self, owner: str) -> Mapping[str, str]:  # noqa: ARG002 - each archive has a name of its own
         return self.manifest.target_models
@@ -93,7 +95,9 @@ class _Files:
     noun: str = "files"
 
     def tasks(self, placement: Placement) -> list[Task]:
-        files = FilePlacement(placement, self.properties.source_bucket, self.properties.folder, self.manifest)
+        files = FilePlacement(
+            placement, self.properties.source_bucket, self.properties.folder, self.manifest
+        )
         return [Task(label, run) for label, run in files.steps()]
 
     def others(self, placement: Placement) -> list[str]:

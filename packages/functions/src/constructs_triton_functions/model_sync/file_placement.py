@@ -28,7 +28,9 @@ Step = tuple[str, Callable[[], None]]
 class FilePlacement:
     """Places the files of ``manifest`` below ``folder``, which is relative to the prefix of ``placement``."""
 
-    def __init__(self, placement: Placement, source_bucket: str, folder: str, manifest: FileManifest) -> None:
+    def __init__(
+        self, placement: Placement, source_bucket: str, folder: str, manifest: FileManifest
+    ) -> None:
         self._placement = placement
         self._source_bucket = source_bucket
         self._folder = folder
@@ -49,7 +51,11 @@ class FilePlacement:
             else:
                 yield (
                     file.path,
-                    partial(self._copy, Source(self._source_bucket, file.source_key, file.size_bytes), file),
+                    partial(
+                        self._copy,
+                        Source(self._source_bucket, file.source_key, file.size_bytes),
+                        file,
+                    ),
                 )
         for batch in _batches(small):
             missing = [file for file in batch if not self._is_present(file, present)]
@@ -69,9 +75,13 @@ class FilePlacement:
 
     def _is_encrypted(self, file: ListedFile) -> bool:
         placement = self._placement
-        if not placement.encryption.may_differ:  # the list of objects does not say how they are encrypted
+        if (
+            not placement.encryption.may_differ
+        ):  # the list of objects does not say how they are encrypted
             return True
-        found = head(placement.client, placement.bucket, placement.prefix + self._folder + file.path)
+        found = head(
+            placement.client, placement.bucket, placement.prefix + self._folder + file.path
+        )
         return found is not None and placement.encryption.is_applied(found)
 
     def _refuse_strangers(self, present: dict[str, int]) -> None:
@@ -101,7 +111,9 @@ class FilePlacement:
         if first == last:  # a range cannot be empty
             return b""
         found = self._placement.client.get_object(
-            Bucket=self._source_bucket, Key=self._manifest.zip_key, Range=f"bytes={first}-{last - 1}"
+            Bucket=self._source_bucket,
+            Key=self._manifest.zip_key,
+            Range=f"bytes={first}-{last - 1}",
         )
         content: bytes = found["Body"].read()
         return content

@@ -115,8 +115,12 @@ def _delete(event: Event, context: Any, physical_id: str, progress: Progress) ->
         return None
     is_time_up = _clock(context, RESERVED_SECONDS)
     # Files below the prefix of the archives belong to other resources, which may still be in use.
-    others = "" if _resource_type(event) == FILES_RESOURCE_TYPE else properties.prefix + FILES_FOLDER
-    is_empty = empty_prefix(_client(), properties.destination_bucket, properties.prefix, is_time_up, others)
+    others = (
+        "" if _resource_type(event) == FILES_RESOURCE_TYPE else properties.prefix + FILES_FOLDER
+    )
+    is_empty = empty_prefix(
+        _client(), properties.destination_bucket, properties.prefix, is_time_up, others
+    )
     return None if is_empty else progress
 
 
@@ -152,7 +156,9 @@ def _place(event: Event, context: Any, progress: Progress) -> Progress | None:
     tasks = [*content.tasks(placement), *(_encryption_task(placement, each) for each in others)]
     cursor = _run_tasks(tasks, placement, progress.cursor, context, content.noun)
     if cursor < len(tasks):
-        return Progress(progress.started_at, cursor, tuple(sorted(placement.uploads.copy().items())))
+        return Progress(
+            progress.started_at, cursor, tuple(sorted(placement.uploads.copy().items()))
+        )
     if placement.refusal is None:
         _finish(placement, properties, content)
     return None
@@ -221,7 +227,9 @@ def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
     return body
 
 
-def _run_tasks(tasks: list[Task], placement: Placement, cursor: int, context: Any, noun: str) -> int:
+def _run_tasks(
+    tasks: list[Task], placement: Placement, cursor: int, context: Any, noun: str
+) -> int:
     """Run the tasks from ``cursor`` on, several at a time; returns the index of the first unfinished one."""
     executor = ThreadPoolExecutor(CONCURRENT_TASKS)
 
@@ -232,9 +240,14 @@ def _run_tasks(tasks: list[Task], placement: Placement, cursor: int, context: An
 
     try:
         futures = [executor.submit(run, task) for task in tasks[cursor:]]
-        wait(futures, timeout=max(0.0, context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS))
+        wait(
+            futures,
+            timeout=max(0.0, context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS),
+        )
         _raise_failures(tasks[cursor:], futures, noun)
-        unfinished = (number for number, future in enumerate(futures, cursor) if not _is_done(future))
+        unfinished = (
+            number for number, future in enumerate(futures, cursor) if not _is_done(future)
+        )
         return next(unfinished, len(tasks))
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
@@ -262,7 +275,9 @@ def _finish(placement: Placement, properties: SyncProperties, content: Content) 
         placement.client,
         placement.bucket,
         placement.prefix,
-        lambda before: before.with_deployment(placement.owner, content.names(placement.owner), time.time()),
+        lambda before: before.with_deployment(
+            placement.owner, content.names(placement.owner), time.time()
+        ),
         placement.encryption,
     )
     if properties.prune_after_seconds is not None:

@@ -60,7 +60,9 @@ class Index:
             raise ValueError(f"must be a JSON object of version {_VERSION}")
         target_models = _mapping(value.get("target_models"), "target_models", str)
         deployed = _mapping(value.get("deployed", {}), "deployed", str)
-        return cls(target_models, deployed, _mapping(value.get("retired", {}), "retired", (int, float)))
+        return cls(
+            target_models, deployed, _mapping(value.get("retired", {}), "retired", (int, float))
+        )
 
     def to_json(self) -> str:
         """The index as JSON; equal indexes give equal strings."""
@@ -78,10 +80,14 @@ class Index:
         Names that the deployment had before and no longer has are removed. Names that belong to others are
         kept, unless the deployment has them too.
         """
-        lost = {name for name, whose in self.deployed.items() if whose == owner} - target_models.keys()
+        lost = {
+            name for name, whose in self.deployed.items() if whose == owner
+        } - target_models.keys()
         kept = {name: target for name, target in self.target_models.items() if name not in lost}
         whose = {name: each for name, each in self.deployed.items() if name not in lost}
-        return self._changed({**kept, **target_models}, {**whose, **dict.fromkeys(target_models, owner)}, now)
+        return self._changed(
+            {**kept, **target_models}, {**whose, **dict.fromkeys(target_models, owner)}, now
+        )
 
     def with_models(self, target_models: Mapping[str, str], now: float) -> Index:
         """The index after models were added by hand; a name of a deployment still belongs to it."""
@@ -95,22 +101,32 @@ class Index:
 
     def without_retired(self, target_models: set[str]) -> Index:
         """The index after archives were deleted."""
-        kept = {target: since for target, since in self.retired.items() if target not in target_models}
+        kept = {
+            target: since for target, since in self.retired.items() if target not in target_models
+        }
         return replace(self, retired=kept)
 
     def expired(self, retention_seconds: float, now: float) -> list[str]:
         """Archives that have had no name for longer than the retention."""
-        return sorted(target for target, since in self.retired.items() if now - since > retention_seconds)
+        return sorted(
+            target for target, since in self.retired.items() if now - since > retention_seconds
+        )
 
-    def _changed(self, target_models: Mapping[str, str], deployed: Mapping[str, str], now: float) -> Index:
+    def _changed(
+        self, target_models: Mapping[str, str], deployed: Mapping[str, str], now: float
+    ) -> Index:
         named = set(target_models.values())
         unnamed = set(self.target_models.values()) - named
         retired = {**dict.fromkeys(unnamed, now), **self.retired}
-        return Index(target_models, deployed, {key: at for key, at in retired.items() if key not in named})
+        return Index(
+            target_models, deployed, {key: at for key, at in retired.items() if key not in named}
+        )
 
 
 def _mapping(value: Any, name: str, value_type: type | tuple[type, ...]) -> dict[str, Any]:
-    if not isinstance(value, dict) or not all(isinstance(each, value_type) for each in value.values()):
+    if not isinstance(value, dict) or not all(
+        isinstance(each, value_type) for each in value.values()
+    ):
         what = "strings" if value_type is str else "numbers"
         raise ValueError(f"{name}: must be a JSON object of {what}, got {str(value)[:100]}")
     return value

@@ -130,14 +130,19 @@ class FileManifest(_Listing):
         """Read a manifest; raises ``ValueError`` if the text is none of this version."""
         value = _read(text)
         rows, zip_key = value.get("files"), value.get("zip")
-        if not isinstance(rows, list) or not all(_is_file(row, has_zip=zip_key is not None) for row in rows):
-            raise ValueError("manifest: must list files with Path, SizeBytes and a source; deploy again")
+        if not isinstance(rows, list) or not all(
+            _is_file(row, has_zip=zip_key is not None) for row in rows
+        ):
+            raise ValueError(
+                "manifest: must list files with Path, SizeBytes and a source; deploy again"
+            )
         files = (ListedFile(**_values(row, {**_ZIPPED_FILE, **_COPIED_FILE})) for row in rows)
         return cls(tuple(files), None if zip_key is None else str(zip_key))
 
     def _content(self) -> Mapping[str, Any]:
         rows = [
-            _row(file, _COPIED_FILE if file.source_key is not None else _ZIPPED_FILE) for file in self.files
+            _row(file, _COPIED_FILE if file.source_key is not None else _ZIPPED_FILE)
+            for file in self.files
         ]
         return {"zip": self.zip_key, "files": rows}
 
@@ -166,7 +171,9 @@ def _is_archive(row: object) -> bool:
         return False
     strings = (row.get(key) for key in ("Name", "SourceKey", "TargetModel"))
     numbers = (row.get(key, 0) for key in ("SizeBytes", "GivenBucket"))
-    return all(isinstance(each, str) for each in strings) and all(isinstance(each, int) for each in numbers)
+    return all(isinstance(each, str) for each in strings) and all(
+        isinstance(each, int) for each in numbers
+    )
 
 
 def _is_file(row: object, *, has_zip: bool) -> bool:

@@ -43,8 +43,17 @@ SOURCE_METADATA = "triton-source-key"
 """Object metadata with the key of the source, so that a repeated run does not copy it again."""
 OWNER_METADATA = "constructs-triton-owner"
 """Object metadata with the owner that placed the archive: only that owner may prune it."""
-_CHECKSUMS = ("ChecksumCRC32", "ChecksumCRC32C", "ChecksumCRC64NVME", "ChecksumSHA1", "ChecksumSHA256")
-_MISSING = (403, 404)  # without permission to list the bucket, S3 returns 403 for a key that does not exist
+_CHECKSUMS = (
+    "ChecksumCRC32",
+    "ChecksumCRC32C",
+    "ChecksumCRC64NVME",
+    "ChecksumSHA1",
+    "ChecksumSHA256",
+)
+_MISSING = (
+    403,
+    404,
+)  # without permission to list the bucket, S3 returns 403 for a key that does not exist
 
 
 class SyncError(CustomResourceError):
@@ -124,7 +133,9 @@ class Placement:
             raise self.refusal
 
     def _place(self, source: Source, key: str, metadata: Mapping[str, str]) -> None:
-        origin = self.client.head_object(Bucket=source.bucket, Key=source.key, ChecksumMode="ENABLED")
+        origin = self.client.head_object(
+            Bucket=source.bucket, Key=source.key, ChecksumMode="ENABLED"
+        )
         _verify_size(origin, source.size_bytes, source.url)
         if origin["ContentLength"] > MULTIPART_THRESHOLD_BYTES:
             self._copy_in_parts(source, key, origin, metadata)
@@ -157,7 +168,9 @@ class Placement:
                 "encryption_key on the bucket that you pass as bucket, or change its default encryption"
             )
 
-    def _copy(self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    def _copy(
+        self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]
+    ) -> None:
         self.client.copy_object(
             Bucket=self.bucket,
             Key=key,
@@ -227,8 +240,12 @@ class Placement:
                     )
 
     def _finished_parts(self, key: str, upload: str) -> dict[int, str]:
-        pages = self.client.get_paginator("list_parts").paginate(Bucket=self.bucket, Key=key, UploadId=upload)
-        return {part["PartNumber"]: part["ETag"] for page in pages for part in page.get("Parts", ())}
+        pages = self.client.get_paginator("list_parts").paginate(
+            Bucket=self.bucket, Key=key, UploadId=upload
+        )
+        return {
+            part["PartNumber"]: part["ETag"] for page in pages for part in page.get("Parts", ())
+        }
 
 
 def head(client: Any, bucket: str, key: str) -> Any:
@@ -262,7 +279,9 @@ def _count_parts(size_bytes: int) -> int:
 
 def _verify_size(found: Mapping[str, Any], expected: int | None, url: str) -> None:
     if expected is not None and found["ContentLength"] != expected:
-        raise SyncError(f"{url}: must have {expected} bytes, got {found['ContentLength']}; upload it again")
+        raise SyncError(
+            f"{url}: must have {expected} bytes, got {found['ContentLength']}; upload it again"
+        )
 
 
 def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str) -> None:
@@ -270,11 +289,15 @@ def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str)
     for name, wanted in _checksums(origin).items():
         found = _checksums(placed).get(name, wanted)
         if found != wanted:
-            raise SyncError(f"{url}: {name} must be {wanted} as in its source, got {found}; upload it again")
+            raise SyncError(
+                f"{url}: {name} must be {wanted} as in its source, got {found}; upload it again"
+            )
 
 
 def _checksums(found: Mapping[str, Any]) -> dict[str, str]:
     """Checksums of the whole content; those of parts, and MD5 of encrypted objects, are left out."""
-    sums = {name: str(found[name]) for name in _CHECKSUMS if name in found and "-" not in found[name]}
+    sums = {
+        name: str(found[name]) for name in _CHECKSUMS if name in found and "-" not in found[name]
+    }
     is_md5 = "-" not in found["ETag"] and found.get("ServerSideEncryption", "AES256") == "AES256"
     return {**sums, "ETag": str(found["ETag"])} if is_md5 else sums

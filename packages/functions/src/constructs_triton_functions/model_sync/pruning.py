@@ -30,7 +30,11 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
             pruned.append(target_model)
     if pruned:
         update_index(
-            client, bucket, prefix, lambda index: index.without_retired(set(pruned)), placement.encryption
+            client,
+            bucket,
+            prefix,
+            lambda index: index.without_retired(set(pruned)),
+            placement.encryption,
         )
     return sorted(pruned)
 
@@ -45,7 +49,11 @@ def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
     pruned = [folder for folder in sorted(set(folders) - named) if _prune_folder(placement, folder)]
     if pruned:
         update_index(
-            client, bucket, prefix, lambda index: index.without_retired(set(pruned)), placement.encryption
+            client,
+            bucket,
+            prefix,
+            lambda index: index.without_retired(set(pruned)),
+            placement.encryption,
         )
     return pruned
 
@@ -53,13 +61,17 @@ def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
 def _prune_folder(placement: Placement, folder: str) -> bool:
     """Delete the objects of a folder; returns whether the owner has placed them and all are deleted."""
     client, bucket = placement.client, placement.bucket
-    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=placement.prefix + folder)
+    pages = client.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix=placement.prefix + folder
+    )
     is_owned = False
     for page in pages:
         keys = [found["Key"] for found in page.get("Contents", ())]
         if keys and not is_owned:
             found = head(client, bucket, keys[0])
-            is_owned = found is not None and found["Metadata"].get(OWNER_METADATA) == placement.owner
+            is_owned = (
+                found is not None and found["Metadata"].get(OWNER_METADATA) == placement.owner
+            )
         if not keys or not is_owned or placement.is_time_up():
             return not keys
         _delete(client, bucket, [{"Key": key} for key in keys])
@@ -79,7 +91,9 @@ def empty_prefix(
         rows = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
         rows = [row for row in rows if not others or not row["Key"].startswith(others)]
         if rows:
-            _delete(client, bucket, [{"Key": row["Key"], "VersionId": row["VersionId"]} for row in rows])
+            _delete(
+                client, bucket, [{"Key": row["Key"], "VersionId": row["VersionId"]} for row in rows]
+            )
         if is_time_up():
             return False
     return True
@@ -89,4 +103,6 @@ def _delete(client: Any, bucket: str, objects: list[dict[str, str]]) -> None:
     result = client.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
     failures = [f"{each['Key']}: {each.get('Code')}" for each in result.get("Errors", ())]
     if failures:
-        raise SyncError(f"{len(failures)} objects of {bucket} could not be deleted: " + "; ".join(failures))
+        raise SyncError(
+            f"{len(failures)} objects of {bucket} could not be deleted: " + "; ".join(failures)
+        )

@@ -60,7 +60,9 @@ def _difference(output: Mapping[str, Any] | None, expected: Mapping[str, Any]) -
     return _compare(name, output["values"], wanted, expected)
 
 
-def _compare(name: str, got: Sequence[Any], wanted: Sequence[Any], expected: Mapping[str, Any]) -> str | None:
+def _compare(
+    name: str, got: Sequence[Any], wanted: Sequence[Any], expected: Mapping[str, Any]
+) -> str | None:
     if len(got) != len(wanted):
         return f"output {name}: must have {len(wanted)} values, got {len(got)}"
     absolute, relative = expected["absolute_tolerance"], expected["relative_tolerance"]

@@ -51,7 +51,9 @@ def _verify(event: Event, physical_id: str) -> Response:
 
 def _is_rolling_back(stack_id: str) -> bool:
     cloudformation = make_client("cloudformation")
-    answer = call_with_retries(lambda: cloudformation.describe_stacks(StackName=stack_id), _is_denied)
+    answer = call_with_retries(
+        lambda: cloudformation.describe_stacks(StackName=stack_id), _is_denied
+    )
     return "ROLLBACK" in answer["Stacks"][0]["StackStatus"]
 
 
@@ -83,13 +85,16 @@ def _differences(properties: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{name}: {answer}"
                 continue
             body, content_type = answer
-            yield from (f"{name}: {each}" for each in differences(body, content_type, request["expected"]))
+            yield from (
+                f"{name}: {each}" for each in differences(body, content_type, request["expected"])
+            )
 
 
 def _requests(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
     s3 = make_client("s3")
     answer = call_with_retries(
-        lambda: s3.get_object(Bucket=properties["RequestsBucket"], Key=properties["RequestsKey"]), _is_denied
+        lambda: s3.get_object(Bucket=properties["RequestsBucket"], Key=properties["RequestsKey"]),
+        _is_denied,
     )
     requests: list[dict[str, Any]] = json.loads(answer["Body"].read())["requests"]
     return requests
@@ -103,7 +108,11 @@ def _runtime() -> Any:
 
 
 def _invoke(
-    runtime: Any, endpoint: str, request: Mapping[str, Any], options: Mapping[str, str], deadline: float
+    runtime: Any,
+    endpoint: str,
+    request: Mapping[str, Any],
+    options: Mapping[str, str],
+    deadline: float,
 ) -> tuple[bytes, str] | str:
     """Return the body of the response and its content type, or the reason why there is none."""
     for attempt in range(1, _ATTEMPTS + 1):

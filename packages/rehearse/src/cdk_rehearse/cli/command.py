@@ -26,7 +26,11 @@ _SHOWN = "what is replaced and deleted, which data is lost, what happens if a st
 
 
 def add_arguments(
-    parser: argparse.ArgumentParser, *, shown: str = _SHOWN, extra: str = "", fleet: str = argparse.SUPPRESS
+    parser: argparse.ArgumentParser,
+    *,
+    shown: str = _SHOWN,
+    extra: str = "",
+    fleet: str = argparse.SUPPRESS,
 ) -> None:
     """Declare the arguments; the texts are what it shows, what it needs, and the help of ``--fleet``."""
     parser.description = (
@@ -144,8 +148,12 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
             raise InvalidValueError(f"OLD NEW: must be two paths, got {count}; {fix}")
         return paths[0], paths[1]
     if count != 1:
-        raise InvalidValueError(f"NEW: must be the only path with --deployed, got {count}; write only NEW")
+        raise InvalidValueError(
+            f"NEW: must be the only path with --deployed, got {count}; write only NEW"
+        )
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)
-    return deployed_version(arguments.deployed, *read_deployed(session, arguments.deployed)), paths[0]
+    return deployed_version(arguments.deployed, *read_deployed(session, arguments.deployed)), paths[
+        0
+    ]

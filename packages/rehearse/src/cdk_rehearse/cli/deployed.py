@@ -27,7 +27,9 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
             cannot be reached.
     """
     reader, request = AwsReader(session), {"StackName": stack, "TemplateStage": "Processed"}
-    body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)["TemplateBody"]
+    body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)[
+        "TemplateBody"
+    ]
     text = body if isinstance(body, str) else json.dumps(body)  # boto3 has parsed what is JSON
     try:
         found = reader.require("cloudformation", "describe_stacks", StackName=stack)["Stacks"][0]
@@ -38,5 +40,9 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
     status = found.get("StackStatus", "")
     if re.search("^(ROLLBACK|DELETE)_|ROLLBACK_FAILED|(?<!REVIEW_IN_)PROGRESS", status):
         fix = "wait, run `npx cdk rollback`, or pass `none` as OLD if the stack was never created"
-        raise AwsError(f"stack {stack}: CloudFormation accepts no update in the state {status}", fix)
-    return text, {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())}
+        raise AwsError(
+            f"stack {stack}: CloudFormation accepts no update in the state {status}", fix
+        )
+    return text, {
+        each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())
+    }

@@ -57,7 +57,9 @@ def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
 
 def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
     several = len(found.status) > 1
-    rows: list[Sequence[str]] = [("", "step", "type", "construct", "answers", "may read v1", "may read v2")]
+    rows: list[Sequence[str]] = [
+        ("", "step", "type", "construct", "answers", "may read v1", "may read v2")
+    ]
     for step in found.steps:
         path = named(step.logical_id)
         rows.append(
@@ -81,7 +83,9 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
-    rows: list[Sequence[str]] = [("", "if this step fails", "the stack becomes", "answers", "left behind")]
+    rows: list[Sequence[str]] = [
+        ("", "if this step fails", "the stack becomes", "answers", "left behind")
+    ]
     # Failures after each other that end in the same way.
     groups = [list(group) for _, group in groupby(failures, _end)]
     for group in groups:
@@ -136,7 +140,9 @@ def _instances(found: Rehearsal) -> Iterator[str]:
     for each in found.instances:
         kind = f" ({each.instance_type})" if each.instance_type else ""
         yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
-        places = {(kind, each.environment): count for kind, count in each.peak_by_type.items() if kind}
+        places = {
+            (kind, each.environment): count for kind, count in each.peak_by_type.items() if kind
+        }
         peaks.update(places)
         added |= places.keys() if each.peak > each.before else set()
     for (kind, environment), count in peaks.items():
@@ -159,7 +165,9 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _result(operation: Operation, named: Named) -> str:
-    return "works" if operation.succeeds else f"fails: {operation.status}, {named(operation.reason)}"
+    return (
+        "works" if operation.succeeds else f"fails: {operation.status}, {named(operation.reason)}"
+    )
 
 
 def _shortened(notes: Sequence[str]) -> Iterator[str]:
@@ -198,7 +206,12 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     columns = [column for column in zip(*rows, strict=True) if set(column[1:]) != {"-"}]
     widths = [max(map(len, column)) for column in columns]
     for row in zip(*columns, strict=True):
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield (
+            "  "
+            + "  ".join(
+                f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)
+            ).rstrip()
+        )
 
 
 def _counted(count: int, noun: str) -> str:

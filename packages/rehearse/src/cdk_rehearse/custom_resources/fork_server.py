@@ -17,7 +17,12 @@ from functools import partial
 from importlib import import_module
 
 from constructs_triton_core.processes.bounded_server import limit_memory, read_exactly
-from constructs_triton_core.processes.children import Child, foreign_environment, forked, python_command
+from constructs_triton_core.processes.children import (
+    Child,
+    foreign_environment,
+    forked,
+    python_command,
+)
 
 _PROGRAM = "from cdk_rehearse.custom_resources.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
 _LIMITS, _LENGTH, _PID = struct.Struct(">Q"), struct.Struct(">Q"), struct.Struct(">i")
@@ -54,7 +59,9 @@ class ForkServer:
                 (pid,) = _PID.unpack(read_exactly(answers, _PID.size))
                 ours.settimeout(seconds)
                 try:
-                    return read_exactly(answers, *_LENGTH.unpack(read_exactly(answers, _LENGTH.size)))
+                    return read_exactly(
+                        answers, *_LENGTH.unpack(read_exactly(answers, _LENGTH.size))
+                    )
                 except TimeoutError:
                     os.kill(pid, signal.SIGKILL)
         return None
@@ -68,7 +75,9 @@ class ForkServer:
                 with theirs:
                     command = python_command(_PROGRAM, str(theirs.fileno()), self._function)
                     environment = foreign_environment()
-                    self._server = Child(command, environment=environment, pass_fds=[theirs.fileno()])
+                    self._server = Child(
+                        command, environment=environment, pass_fds=[theirs.fileno()]
+                    )
                 atexit.register(self.close)
             return self._control
 
@@ -98,7 +107,9 @@ def main(control: int, name: str) -> None:
                 forked(partial(_answer, call, channel, arrivals))
 
 
-def _answer(function: Callable[[bytes], bytes], channel: socket.socket, arrivals: socket.socket) -> int:
+def _answer(
+    function: Callable[[bytes], bytes], channel: socket.socket, arrivals: socket.socket
+) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     arrivals.close()
     channel.sendall(_PID.pack(os.getpid()))

@@ -72,7 +72,9 @@ class Answers:
 # One server forks all functions, since starting Python and importing boto3 is slow.
 _SERVER = ForkServer("cdk_rehearse.function_process:run")
 _MIB = 2**20
-_THREADS_BYTES = 2**31  # the system reserves addresses for each thread, and more than a function uses
+_THREADS_BYTES = (
+    2**31
+)  # the system reserves addresses for each thread, and more than a function uses
 
 
 @dataclass
@@ -132,15 +134,22 @@ class Functions:
         credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
         environment = self._environment(function) | credentials.as_environment()
         with tempfile.NamedTemporaryFile(prefix="simulated-function-", mode="r") as log:
-            invocation = Invocation(str(_unpacked(function.code_bytes)), environment, event, log.name)
-            memory, seconds = int(function.memory_size) * _MIB + _THREADS_BYTES, int(function.timeout)
+            invocation = Invocation(
+                str(_unpacked(function.code_bytes)), environment, event, log.name
+            )
+            memory, seconds = (
+                int(function.memory_size) * _MIB + _THREADS_BYTES,
+                int(function.timeout),
+            )
             result = _SERVER.call(pickle.dumps(invocation), seconds=seconds, memory_bytes=memory)
             self._write_logs(function, log.read(), credentials)
         return (result or b"").decode(), result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
         if not str(function.run_time).startswith("python"):
-            raise StackError(f"only Python is supported, {function.function_name} is {function.run_time}")
+            raise StackError(
+                f"only Python is supported, {function.function_name} is {function.run_time}"
+            )
         handler, given = self._runnable(function)
         return {
             **given,
@@ -168,9 +177,13 @@ class Functions:
         if handler is not None:
             return handler, {}
         if not self.api.runs_all_functions:
-            raise StackError(f"{function.function_name} is not a function of this library, and does not run")
+            raise StackError(
+                f"{function.function_name} is not a function of this library, and does not run"
+            )
         given = function.environment_vars
-        return function.handler, {name: each for name, each in given.items() if not name.startswith("AWS_")}
+        return function.handler, {
+            name: each for name, each in given.items() if not name.startswith("AWS_")
+        }
 
     def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
         """Write logs with the function's role, as Lambda does; without permission there is no log."""
@@ -179,7 +192,9 @@ class Functions:
         events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
         try:
             logs.create_log_stream(**place)
-            logs.put_log_events(**place, logEvents=events or [{"timestamp": _now(), "message": "END"}])
+            logs.put_log_events(
+                **place, logEvents=events or [{"timestamp": _now(), "message": "END"}]
+            )
         except ClientError:
             return
 
@@ -209,7 +224,9 @@ def _keep_log_group(
 ) -> None:
     """Keep the log group of ``LoggingConfig``, which moto ignores."""
     original(function, account_id, spec, *rest, **more)
-    function.logs_group_name = spec.get("LoggingConfig", {}).get("LogGroup", function.logs_group_name)
+    function.logs_group_name = spec.get("LoggingConfig", {}).get(
+        "LogGroup", function.logs_group_name
+    )
 
 
 def _now() -> int:

@@ -80,7 +80,9 @@ def _concerns(use: Use, statement: Mapping[str, Any], current: set[str]) -> bool
     return not use.key or (not use.is_own and statement.get("Action") == _DECRYPT)
 
 
-def _decrypting(documents: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], set[str]]]:
+def _decrypting(
+    documents: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[Mapping[str, Any], set[str]]]:
     """The statements that allow decryption with their keys; those that differ only in their keys are one."""
     found: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
     for document in documents:

@@ -40,7 +40,9 @@ class EncryptedDataUses:
     def remember(self) -> None:
         """Keep in mind what can be used now: something may wait under its key, or under a previous key."""
         present = tuple(self._uses_of_data())
-        previous = [each for each in self._under_previous_keys(present) if not self._key_refusal(each)]
+        previous = [
+            each for each in self._under_previous_keys(present) if not self._key_refusal(each)
+        ]
         self._before = (*(each for each in present if not self.refusal(each)), *previous)
 
     def _under_previous_keys(self, present: Sequence[Use]) -> Iterator[Use]:
@@ -76,7 +78,9 @@ class EncryptedDataUses:
         Policies alone say who else uses a place, and where an asynchronous endpoint reads requests.
         """
         used = {(each.endpoint, each.place) for each in present}
-        queues = {(each.endpoint, each.role) for each in present if each.data == "asynchronous responses"}
+        queues = {
+            (each.endpoint, each.role) for each in present if each.data == "asynchronous responses"
+        }
         roles = {each.arn for each in self.access.api.backend("iam").roles.values()}
         for use in self._before:
             is_used = (use.endpoint, use.place) in used or (use.endpoint, use.role) in queues
@@ -92,13 +96,17 @@ class EncryptedDataUses:
         for use in self._before:
             if use.data == ARCHIVES:
                 loaded = [each for each in self._uses_of_models() if each.place == use.place]
-                yield from (replace(use, role=each.role) for each in loaded if each.endpoint == use.endpoint)
+                yield from (
+                    replace(use, role=each.role) for each in loaded if each.endpoint == use.endpoint
+                )
                 continue
             if use.action == "writes" or not use.key or use.endpoint not in endpoints:
                 continue
             if not use.is_own and self._s3_refusal(use):
                 continue  # it is no reader any more
-            roles = [role for name, role in own if name == use.endpoint] if use.is_own else [use.role]
+            roles = (
+                [role for name, role in own if name == use.endpoint] if use.is_own else [use.role]
+            )
             yield from (replace(use, role=role) for role in roles)
 
     def uses(self) -> Iterator[Use]:
@@ -136,18 +144,27 @@ class EncryptedDataUses:
             arn = f"arn:aws:cloudwatch:{self.access.api.region}:{self.access.api.account}:alarm:"
             yield Use(endpoint, ALARMS, "reads", arn + alarm["AlarmName"], role, True)
         if config.kms_key_id:
-            yield own("storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id))
+            yield own(
+                "storage volumes", "writes", f"endpoint/{endpoint}", self._key(config.kms_key_id)
+            )
         for data, url, key in self._destinations(config, config_name):
             place, key_of_place = self._place(url, key)
             yield own(data, "writes", place, key_of_place)
-            yield from self._others("reads", Use(endpoint, data, "reads", place, role, False, key_of_place))
+            yield from self._others(
+                "reads", Use(endpoint, data, "reads", place, role, False, key_of_place)
+            )
         asynchronous = config.async_inference_config or {}
         notifications = asynchronous.get("OutputConfig", {}).get("NotificationConfig", {})
         for topic in [
             notifications[each] for each in ("SuccessTopic", "ErrorTopic") if each in notifications
         ]:
             found = self.access.api.backend("sns").topics.get(topic)
-            yield own("notifications", "writes", topic, self._key(found.kms_master_key_id if found else ""))
+            yield own(
+                "notifications",
+                "writes",
+                topic,
+                self._key(found.kms_master_key_id if found else ""),
+            )
         for place in self._request_places(role) if asynchronous else ():
             key = self._bucket_key(place)
             yield own("asynchronous requests", "reads", place, key)
@@ -192,7 +209,9 @@ class EncryptedDataUses:
         models = self._sagemaker._models
         for model in [models[name] for name in names if name in models]:
             for container in (*(model.containers or ()), model.primary_container or {}):
-                source = (container.get("ModelDataSource") or {}).get("S3DataSource", {}).get("S3Uri")
+                source = (
+                    (container.get("ModelDataSource") or {}).get("S3DataSource", {}).get("S3Uri")
+                )
                 for url in filter(None, (container.get("ModelDataUrl"), source)):
                     yield url.replace("s3://", _S3)
 
@@ -201,7 +220,9 @@ class EncryptedDataUses:
         return place, self._key(key) if key else self._bucket_key(place)
 
     def _bucket_key(self, place: str) -> str:
-        return self._key(self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0]))
+        return self._key(
+            self.access.s3_needs.default_key(place.removeprefix(_S3).partition("/")[0])
+        )
 
     def _key(self, given: str | None) -> str:
         """The ARN of a key; an alias is not followed."""
@@ -219,7 +240,11 @@ class EncryptedDataUses:
         of_s3 = {"reads": "s3:GetObject", "writes": "s3:PutObject"}
         action = of_services.get(use.data, of_s3[use.action])
         context = _of_upload(use) if use.is_own and action == "s3:PutObject" else {}
-        return "" if self.access.allows(use.role, action, use.place, context) else f"{action} is not allowed"
+        return (
+            ""
+            if self.access.allows(use.role, action, use.place, context)
+            else f"{action} is not allowed"
+        )
 
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
@@ -242,7 +267,9 @@ class EncryptedDataUses:
             yield "kms:CreateGrant", use.key, {**service, "kms:GrantIsForAWSResource": "true"}
             return
         actions = READ_ACTIONS if use.action == "reads" else WRITE_ACTIONS
-        services = services_of_s3(region) if use.place.startswith(_S3) else [f"sns.{region}.amazonaws.com"]
+        services = (
+            services_of_s3(region) if use.place.startswith(_S3) else [f"sns.{region}.amazonaws.com"]
+        )
         for action in actions:
             yield from ((action, use.key, {"kms:ViaService": service}) for service in services)
 

@@ -50,12 +50,19 @@ def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
     of_config = partial(_delete_unused, config, "EndpointConfigName", fleets.users_of_config)
     return [
         wrapped(response, "create_endpoint", partial(_create, fleets)),
-        replaced(response, "update_endpoint", lambda given: _update(fleets, components, given), is_new=True),
+        replaced(
+            response,
+            "update_endpoint",
+            lambda given: _update(fleets, components, given),
+            is_new=True,
+        ),
         wrapped(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scale),
         wrapped(response, "delete_endpoint", partial(_delete, fleets)),
         wrapped(response, "delete_model", of_model),
         wrapped(response, "delete_endpoint_config", of_config),
-        wrapped(SecurityGroups, "delete_security_group", partial(_delete_network, fleets, "GroupId")),
+        wrapped(
+            SecurityGroups, "delete_security_group", partial(_delete_network, fleets, "GroupId")
+        ),
         wrapped(Subnets, "delete_subnet", partial(_delete_network, fleets, "SubnetId")),
     ]
 
@@ -65,7 +72,9 @@ def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
     for existing, endpoint in response.sagemaker_backend.endpoints.items():
         # Names are unique without regard to case (API reference: CreateEndpoint).
         if existing.lower() == wanted["EndpointName"].lower():
-            raise ValidationError(message=f'Cannot create already existing endpoint "{endpoint.arn}".')
+            raise ValidationError(
+                message=f'Cannot create already existing endpoint "{endpoint.arn}".'
+            )
     name = wanted["EndpointConfigName"]
     if name in response.sagemaker_backend.endpoint_configs:
         with refusing():
@@ -99,9 +108,15 @@ def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> A
         old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
         fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
         with refusing():
-            expect_instances(fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet))
+            expect_instances(
+                fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet)
+            )
     behaviour = fleets.api.behaviour
-    outcome = behaviour.endpoint_update if name in (behaviour.updated_endpoints or (name,)) else "succeeds"
+    outcome = (
+        behaviour.endpoint_update
+        if name in (behaviour.updated_endpoints or (name,))
+        else "succeeds"
+    )
     if is_change and outcome == "fails":
         raise ValidationError(message=f"Update of endpoint {name} was rolled back")
     if outcome == "succeeds":
@@ -117,15 +132,20 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
     if endpoint is None:
         raise ValidationError(message=f'Could not find endpoint "{wanted["EndpointName"]}".')
     if config is None:
-        raise ValidationError(f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".')
+        raise ValidationError(
+            f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".'
+        )
 
 
 def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The variants of the new configuration, with the properties that the update retains."""
-    variants: list[dict[str, Any]] = endpoint._process_production_variants(config.production_variants)
+    variants: list[dict[str, Any]] = endpoint._process_production_variants(
+        config.production_variants
+    )
     if wanted.get("RetainAllVariantProperties"):
         excluded = {
-            each["VariantPropertyType"] for each in wanted.get("ExcludeRetainedVariantProperties", [])
+            each["VariantPropertyType"]
+            for each in wanted.get("ExcludeRetainedVariantProperties", [])
         }
         _retain(endpoint.production_variants, variants, excluded)
     return variants
@@ -175,13 +195,17 @@ def _delete(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> An
 
 
 def _scale(
-    original: Callable[..., str], backend: Any, endpoint_name: str, desired_weights_and_capacities: list[Any]
+    original: Callable[..., str],
+    backend: Any,
+    endpoint_name: str,
+    desired_weights_and_capacities: list[Any],
 ) -> str:
     """Keep what a request leaves out. Moto replaces it with nothing; auto scaling names only the count."""
     endpoint = backend.endpoints.get(endpoint_name)
     variants = [] if endpoint is None else endpoint.production_variants
     present = {
-        each["VariantName"]: {name: each[name] for name in _RETAINED if name in each} for each in variants
+        each["VariantName"]: {name: each[name] for name in _RETAINED if name in each}
+        for each in variants
     }
     wanted = desired_weights_and_capacities
     complete = [{**present.get(each["VariantName"], {}), **each} for each in wanted]
@@ -231,7 +255,9 @@ def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded:
                     variant[name] = kept[name]
 
 
-def _delete_network(fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any) -> Any:
+def _delete_network(
+    fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any
+) -> Any:
     wanted = response._get_param(member)
     for endpoint, config in fleets.running():
         if any(wanted in network for network in _networks(fleets, config)):

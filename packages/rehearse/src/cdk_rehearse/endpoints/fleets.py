@@ -122,7 +122,9 @@ class Fleets:
         if moment.action == "end":
             self._create_log_group(endpoint, model)
         for need in (*self.check.needs_at_start(described), *self.check.archive_needs(described)):
-            self.readings.append(Reading(moment, endpoint, config, model, need.object, need.refusal()))
+            self.readings.append(
+                Reading(moment, endpoint, config, model, need.object, need.refusal())
+            )
 
     def _count(self, moment: Step) -> None:
         """Compare with the step before; between two operations a fleet may shrink."""
@@ -147,7 +149,9 @@ class Fleets:
                     found = declared.get(place, {})
                     initial = found.get("InitialInstanceCount", 0 if found else count)
                     # An instance of any pool may start, so each of the types needs the quota.
-                    yield Count(moment, name, place, count, initial, ", ".join(instance_types_of(found)))
+                    yield Count(
+                        moment, name, place, count, initial, ", ".join(instance_types_of(found))
+                    )
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the new fleet beside the old one; instances of both must be able to start."""
@@ -185,7 +189,9 @@ class Fleets:
 
     def users_of_model(self, model_name: str) -> list[str]:
         """The endpoints and inference components that run a model."""
-        endpoints = (name for name, config in self.running() if model_name in self.models_of(config))
+        endpoints = (
+            name for name, config in self.running() if model_name in self.models_of(config)
+        )
         components = (each for each, model in self.models_of_components() if model == model_name)
         return [*(f"endpoint {name}" for name in endpoints), *components]
 
@@ -207,7 +213,9 @@ class Fleets:
 
     def kept_members(self, config_name: str) -> Mapping[str, Any]:
         """The members of a configuration's request that moto forgets."""
-        kept: Mapping[str, Any] = getattr(self._backend.endpoint_configs[config_name], "kept_members", {})
+        kept: Mapping[str, Any] = getattr(
+            self._backend.endpoint_configs[config_name], "kept_members", {}
+        )
         return kept
 
     def expect_alarms(self, deployment: Mapping[str, Any], roles: Iterable[str]) -> None:
@@ -216,7 +224,9 @@ class Fleets:
         named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
         for name in [each["AlarmName"] for each in named]:
             if name not in alarms:
-                raise PermissionError(f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist")
+                raise PermissionError(
+                    f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist"
+                )
             for role_arn in roles:
                 alarm = alarms[name].alarm_arn
                 if not self.check.access.allows(role_arn, "cloudwatch:DescribeAlarms", alarm, {}):

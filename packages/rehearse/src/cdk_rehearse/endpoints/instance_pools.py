@@ -40,7 +40,9 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
                 raise ValidationError(f"Each {member} of InstancePools must be unique.")
 
 
-def validate_others(original: Callable[..., None], config: Any, variants: list[dict[str, Any]]) -> None:
+def validate_others(
+    original: Callable[..., None], config: Any, variants: list[dict[str, Any]]
+) -> None:
     """Let moto check the variants without pools, which it does not know."""
     original(config, [each for each in variants if "InstancePools" not in each])
 
@@ -62,7 +64,9 @@ def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping
         return {}
     first, *others = instance_types_of(declared)
     counts = {first: running.get("CurrentInstanceCount", 0), **dict.fromkeys(others, 0)}
-    pools = [{"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()]
+    pools = [
+        {"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()
+    ]
     return {"InstancePools": pools}
 
 
@@ -91,7 +95,9 @@ def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> N
                 f"current utilization of {present[kind]} Instances and a request delta of {added[kind]} "
                 "Instances."
             )
-    variants = [each for each in config.production_variants if any(map(added.get, instance_types_of(each)))]
+    variants = [
+        each for each in config.production_variants if any(map(added.get, instance_types_of(each)))
+    ]
     if not all(has_capacity(behaviour, each) for each in variants):
         raise PermissionError(
             "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error."

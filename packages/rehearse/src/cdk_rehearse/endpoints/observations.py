@@ -24,7 +24,12 @@ def patches(stacks: Stacks, deployments: Mapping[str, Any]) -> list[Any]:
     return [
         wrapped(SageMakerResponse, "describe_endpoint", partial(_describe, deployments)),
         wrapped(SageMakerResponse, "list_tags", partial(_list_tags, stacks)),
-        replaced(ApplicationAutoScalingResponse, "describe_scaling_activities", _no_activities, is_new=True),
+        replaced(
+            ApplicationAutoScalingResponse,
+            "describe_scaling_activities",
+            _no_activities,
+            is_new=True,
+        ),
     ]
 
 
@@ -44,7 +49,9 @@ def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
     return []
 
 
-def _describe(deployments: Mapping[str, Any], original: Callable[[Any], Any], response: Any) -> ActionResult:
+def _describe(
+    deployments: Mapping[str, Any], original: Callable[[Any], Any], response: Any
+) -> ActionResult:
     answer = original(response).result
     config = response.sagemaker_backend.endpoint_configs.get(answer["EndpointConfigName"])
     added: dict[str, Any] = {"ProductionVariants": variants_with_pools(config, answer)}

@@ -116,7 +116,11 @@ class Access:
             "aws:PrincipalIsAWSService": "false",
             "kms:CallerAccount": account,
         }
-        request: dict[str, Any] = {"action": action, "resource": resource, "context": {**known, **context}}
+        request: dict[str, Any] = {
+            "action": action,
+            "resource": resource,
+            "context": {**known, **context},
+        }
         boundary = self.policies.boundary(role_arn)
         if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
             return False
@@ -126,21 +130,29 @@ class Access:
     def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
         """What documents decide; in a rehearsal of any template, what is not known is noted."""
         note = partial(self.api.note_not_simulated, "policies:", "")
-        return decide(documents, **request, note_unknown=note if self.api.assumes_existing else None)
+        return decide(
+            documents, **request, note_unknown=note if self.api.assumes_existing else None
+        )
 
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the simulated account runs."""
         return [
-            wrapped(ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorize),
+            wrapped(
+                ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorize
+            ),
             wrapped(FakeBucket, "get_permission", self._bucket_permission),
         ]
 
-    def _bucket_permission(self, _: Any, bucket: Any, action: str, resource: str) -> PermissionResult:
+    def _bucket_permission(
+        self, _: Any, bucket: Any, action: str, resource: str
+    ) -> PermissionResult:
         """What a bucket policy decides for everybody, with its conditions, which moto ignores."""
         if bucket.policy is None:
             return PermissionResult.NEUTRAL
         request: dict[str, Any] = {"action": action, "resource": resource, "context": _TRANSPORT}
-        return _RESULTS[decide([parse_policy(bucket.policy)], **request, note_unknown=lambda _: None)]
+        return _RESULTS[
+            decide([parse_policy(bucket.policy)], **request, note_unknown=lambda _: None)
+        ]
 
     def _authorize(self, _: Any, request: Any, iam_request_class: Any, resource: str = "*") -> None:
         credentials = self._sessions.get(_access_key_id(request))
@@ -151,7 +163,11 @@ class Access:
         documents = self.policies.effective(credentials.role_arn)
         service = _credential_scope(request)[3]
         is_s3 = service == "s3"
-        needs = self.s3_needs.of(request, resource) if is_s3 else service_needs(service, request, self.api)
+        needs = (
+            self.s3_needs.of(request, resource)
+            if is_s3
+            else service_needs(service, request, self.api)
+        )
         if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
             _deny(iam_request, credentials.role_arn, service)
 

@@ -83,7 +83,11 @@ class ExecutionRoleCheck:
     def _known(self, model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The containers of which something is known; a role outside the stacks may do what it may."""
         is_known = self.knows_models and not is_assumed_role(self.api, model["ExecutionRoleArn"])
-        return [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}] if is_known else []
+        return (
+            [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}]
+            if is_known
+            else []
+        )
 
     def _data_need(self, role: str, bucket: str, key: str, *, is_prefix: bool) -> Need:
         expect = partial(self._expect_data, role, bucket, key, is_prefix=is_prefix)
@@ -106,7 +110,9 @@ class ExecutionRoleCheck:
             raise PermissionError(f"Requested image {image} not found.")
         found = _IMAGE.fullmatch(image)
         if found and is_deleted_repository(self.api, *found.groups()):
-            raise PermissionError(f"Requested image {image} not found: its repository does not exist.")
+            raise PermissionError(
+                f"Requested image {image} not found: its repository does not exist."
+            )
         for action, resource in _pull_needs(image):
             if not self.access.allows(role, action, resource, {}):
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")
@@ -117,12 +123,16 @@ class ExecutionRoleCheck:
         interface = f"{prefix}network-interface/eni-0"
         needs = [(each, "*" if ":Describe" in each else interface) for each in NETWORK_ACTIONS]
         for kind, member in (("subnet", "Subnets"), ("security-group", "SecurityGroupIds")):
-            needs += [("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]]
+            needs += [
+                ("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]
+            ]
         ec2 = self.api.backend("ec2")
         vpcs = {each.vpc_id for each in ec2.describe_subnets() if each.id in network["Subnets"]}
         for group in filter(None, map(ec2.get_security_group_from_id, network["SecurityGroupIds"])):
             if vpcs and group.vpc_id not in vpcs:
-                raise PermissionError(f"Security group {group.id} and the subnets are of different VPCs")
+                raise PermissionError(
+                    f"Security group {group.id} and the subnets are of different VPCs"
+                )
         for action, resource in needs:
             if not self.access.allows(role, action, resource, {}):
                 subnets = ", ".join(network["Subnets"])
@@ -154,18 +164,26 @@ class ExecutionRoleCheck:
             encryption_key = self.access.s3_needs.default_key(bucket)
         if encryption_key is not None:
             for service in services_of_s3(self.api.region):
-                self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})
+                self._expect(
+                    role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service}
+                )
 
     def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
         bucket, prefix = _split(source["S3Uri"])
-        if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[-1:] != "/":
-            raise PermissionError(f"Could not access model data at {source['S3Uri']}: not a prefix of files")
+        if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[
+            -1:
+        ] != "/":
+            raise PermissionError(
+                f"Could not access model data at {source['S3Uri']}: not a prefix of files"
+            )
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
         keys = self._keys(bucket, prefix)
         if not keys and is_assumed_bucket(self.api, bucket):
             return
         if not keys or any(key.endswith("/") for key in keys):
-            raise PermissionError(f"Could not access model data at {source['S3Uri']}: {len(keys)} objects")
+            raise PermissionError(
+                f"Could not access model data at {source['S3Uri']}: {len(keys)} objects"
+            )
 
     def _expect(
         self, role_arn: str, action: str, resource: str, url: str, context: Mapping[str, str]

@@ -15,7 +15,16 @@ from urllib.parse import unquote
 
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
-_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Principal", "Condition"}
+_ELEMENTS = {
+    "Sid",
+    "Effect",
+    "Action",
+    "NotAction",
+    "Resource",
+    "NotResource",
+    "Principal",
+    "Condition",
+}
 _IGNORES_CASE = "StringEqualsIgnoreCase"
 _EXACT = ("StringEquals", _IGNORES_CASE, "Bool")
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
@@ -117,7 +126,9 @@ def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) 
     return is_concerned and _concerns(statement, "Action", action)
 
 
-def _concerns(statement: Mapping[str, Any], element: Literal["Action", "Resource"], value: str) -> bool:
+def _concerns(
+    statement: Mapping[str, Any], element: Literal["Action", "Resource"], value: str
+) -> bool:
     excluded, ignores_case = f"Not{element}", element == "Action"
     if excluded in statement:
         return not _matches_any(statement[excluded], value, ignore_case=ignores_case)
@@ -130,7 +141,9 @@ def _is_principal(declared: Any, principal: str | None) -> bool:
         return True
     if principal is None or not isinstance(declared, dict):
         return False
-    return principal in _listed(declared.get("Service" if isinstance(principal, Service) else "AWS", []))
+    return principal in _listed(
+        declared.get("Service" if isinstance(principal, Service) else "AWS", [])
+    )
 
 
 def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:

@@ -53,7 +53,8 @@ class ResourcePolicies:
             return True
         names = (service, service.replace(f".{self.api.region}.", "."))
         decisions = [
-            self.decide([parse_policy(key.policy)], principal=Service(each), **request) for each in names
+            self.decide([parse_policy(key.policy)], principal=Service(each), **request)
+            for each in names
         ]
         is_allowed = Decision.ALLOWED in decisions and Decision.DENIED not in decisions
         return is_allowed and key.key_state == "Enabled"

@@ -50,11 +50,17 @@ class RolePolicies:
         """
         with self._lock:
             stored, before = self._stored(role_arn), self._effective.get(role_arn, {})
-            now = {name: self._version(role_arn, name, each, before) for name, each in stored.items()}
-            self._effective[role_arn] = {name: each for name, each in now.items() if each is not None}
+            now = {
+                name: self._version(role_arn, name, each, before) for name, each in stored.items()
+            }
+            self._effective[role_arn] = {
+                name: each for name, each in now.items() if each is not None
+            }
             return [parse_policy(each) for each in self._effective[role_arn].values()]
 
-    def _version(self, role_arn: str, name: str, document: str, before: Mapping[str, str]) -> str | None:
+    def _version(
+        self, role_arn: str, name: str, document: str, before: Mapping[str, str]
+    ) -> str | None:
         if before.get(name) == document:
             return document
         key = (role_arn, name, document)
@@ -101,7 +107,9 @@ def size(document: str) -> int:
     return len("".join(document.split()))
 
 
-def _put_role_policy(original: Callable[..., None], backend: Any, role: str, name: str, text: str) -> None:
+def _put_role_policy(
+    original: Callable[..., None], backend: Any, role: str, name: str, text: str
+) -> None:
     inline = sum(map(size, {**backend.get_role(role).policies, name: text}.values()))
     if inline > INLINE_CHARACTERS_OF_ROLE:
         raise LimitExceededException(
@@ -110,13 +118,19 @@ def _put_role_policy(original: Callable[..., None], backend: Any, role: str, nam
     original(backend, role, name, text)
 
 
-def _attach_role_policy(original: Callable[..., None], backend: Any, policy_arn: str, role_name: str) -> None:
+def _attach_role_policy(
+    original: Callable[..., None], backend: Any, policy_arn: str, role_name: str
+) -> None:
     if len({*backend.get_role(role_name).managed_policies, policy_arn}) > MANAGED_POLICIES_OF_ROLE:
-        raise LimitExceededException(f"Cannot exceed quota for PoliciesPerRole: {MANAGED_POLICIES_OF_ROLE}")
+        raise LimitExceededException(
+            f"Cannot exceed quota for PoliciesPerRole: {MANAGED_POLICIES_OF_ROLE}"
+        )
     original(backend, policy_arn, role_name)
 
 
-def _create_policy(original: Callable[..., Any], backend: Any, about: str, path: str, *given: Any) -> Any:
+def _create_policy(
+    original: Callable[..., Any], backend: Any, about: str, path: str, *given: Any
+) -> Any:
     if size(given[0]) > MANAGED_CHARACTERS:
         raise LimitExceededException(f"Cannot exceed quota for PolicySize: {MANAGED_CHARACTERS}")
     return original(backend, about, path, *given)

@@ -51,7 +51,9 @@ class S3Needs:
     def key_of(self, resource: str) -> str | None:
         """The ARN of the KMS key that encrypts an object, if one does."""
         found = self.object(resource)
-        return None if found is None or not found.kms_key_id else key_arn(self.api, found.kms_key_id)
+        return (
+            None if found is None or not found.kms_key_id else key_arn(self.api, found.kms_key_id)
+        )
 
     def object(self, resource: str) -> Any:
         """The object of an ARN, or ``None``."""
@@ -101,14 +103,18 @@ class S3Needs:
         bucket = self.bucket(bucket_name)
         if bucket is None or not bucket.encryption:
             return None
-        given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
+        given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get(
+            "KMSMasterKeyID"
+        )
         return key_arn(self.api, given) if given else None
 
 
 def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
     """DeleteObjects is allowed or denied for each key; a version needs another action."""
     for each in ElementTree.fromstring(request.body).iterfind("{*}Object"):
-        action = "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
+        action = (
+            "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
+        )
         yield action, f"{resource.partition('/')[0]}/{each.findtext('{*}Key')}", {}
 
 

@@ -46,7 +46,9 @@ def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, s
     given: dict[str, Any] = {"here": f"{api.region}:{api.account}", "region": api.region}
     given |= {"account": api.account, "registryId": api.account}
     kind = ""
-    if own == "sagemaker:InvokeEndpoint":  # its body belongs to the model, and its path has the name
+    if (
+        own == "sagemaker:InvokeEndpoint"
+    ):  # its body belongs to the model, and its path has the name
         component = request.headers.get(COMPONENT_HEADER)
         kind = "endpoint" if component is None else "inference-component"
         given |= {"EndpointName": request.path.split("/")[2], "name": component}

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from ..custom_resources.functions import Answers
 from ..services.service_api import ServiceApi
-from . import autoscaling, cdk, functions, identity, network, observability, platform, sagemaker, storage
+from . import (
+    autoscaling,
+    cdk,
+    functions,
+    identity,
+    network,
+    observability,
+    platform,
+    sagemaker,
+    storage,
+)
 from .opaque import OpaqueResource, Tolerant
 from .provider import Provider
 
 __all__ = ["Providers"]
 
-_FAMILIES = (autoscaling, cdk, functions, identity, network, observability, platform, sagemaker, storage)
+_FAMILIES = (
+    autoscaling,
+    cdk,
+    functions,
+    identity,
+    network,
+    observability,
+    platform,
+    sagemaker,
+    storage,
+)
 """The modules with the providers, which are in ``Provider.by_type``."""
 
 

@@ -20,7 +20,9 @@ class ScalableTarget(Provider):
         return self._put(request.properties, scheduled_before=())
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        before = [each["ScheduledActionName"] for each in current.properties.get("ScheduledActions", [])]
+        before = [
+            each["ScheduledActionName"] for each in current.properties.get("ScheduledActions", [])
+        ]
         return self._put(request.properties, scheduled_before=before)
 
     def delete(self, current: Deployed) -> None:
@@ -40,7 +42,9 @@ class ScalableTarget(Provider):
         actions = properties.get("ScheduledActions", [])
         for action in actions:
             self.api.call(_SERVICE, "PutScheduledAction", **key, **action)
-        for name in sorted(set(scheduled_before) - {each["ScheduledActionName"] for each in actions}):
+        for name in sorted(
+            set(scheduled_before) - {each["ScheduledActionName"] for each in actions}
+        ):
             self.api.call(_SERVICE, "DeleteScheduledAction", **key, ScheduledActionName=name)
         joined = "|".join(properties[name] for name in _KEY)
         return Physical(joined, {"Id": joined})
@@ -53,7 +57,9 @@ class ScalableTarget(Provider):
                 if variant not in [each["VariantName"] for each in found["ProductionVariants"]]:
                     raise StackError(f"Variant {variant} of endpoint {endpoint} does not exist")
             case ["inference-component", component]:
-                self.api.call("sagemaker", "DescribeInferenceComponent", InferenceComponentName=component)
+                self.api.call(
+                    "sagemaker", "DescribeInferenceComponent", InferenceComponentName=component
+                )
 
 
 class ScalingPolicy(PutProvider):
@@ -61,7 +67,9 @@ class ScalingPolicy(PutProvider):
 
     def delete(self, current: Deployed) -> None:
         name = current.properties["PolicyName"]
-        self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
+        self.api.call(
+            _SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties)
+        )
 
     def put(self, request: Request, name: str) -> Physical:
         properties = request.properties
@@ -72,7 +80,9 @@ class ScalingPolicy(PutProvider):
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
-        arn = name if name.startswith("arn:") else arn  # an update keeps the ARN; moto makes a new one
+        arn = (
+            name if name.startswith("arn:") else arn
+        )  # an update keeps the ARN; moto makes a new one
         return Physical(arn, {"Arn": arn})
 
 

@@ -104,7 +104,9 @@ class CalledResource(Provider):
 
     def _key(self, current: Deployed) -> dict[str, Any]:
         known = {"Ref": current.physical.id, **current.physical.attributes}
-        return dict(_filled(self._calls.key, {**self._calls.defaults, **current.properties, **known}))
+        return dict(
+            _filled(self._calls.key, {**self._calls.defaults, **current.properties, **known})
+        )
 
     def _call(self, operation: str, members: Mapping[str, Any]) -> Any:
         return self.api.call(self._calls.service, operation, **members) if operation else {}

@@ -28,7 +28,9 @@ class ExportWriter(PutProvider):
         changed = [place for place in before if after.get(place, before[place]) != before[place]]
         self._expect_unread("Some exports have changed!", changed)
         for _, _, name in changed:
-            self.api.note_not_simulated("the CDK keeps the former value in the other Region:", "", name)
+            self.api.note_not_simulated(
+                "the CDK keeps the former value in the other Region:", "", name
+            )
         self._expect_unread("Exports cannot be updated: ", before.keys() ^ after.keys())
         return super().update(current, request)
 
@@ -37,13 +39,22 @@ class ExportWriter(PutProvider):
 
     def _exports(self, request: Request) -> dict[Place, str]:
         wanted = request.properties["WriterProps"]
-        return {(self.api.account, wanted["region"], name): text for name, text in wanted["exports"].items()}
+        return {
+            (self.api.account, wanted["region"], name): text
+            for name, text in wanted["exports"].items()
+        }
 
     def _expect_unread(self, title: str, places: Iterable[Place]) -> None:
         readers = self.api.imported
-        read = [f"{place[2]} is in use by stack(s) {readers[place]}" for place in places if place in readers]
+        read = [
+            f"{place[2]} is in use by stack(s) {readers[place]}"
+            for place in places
+            if place in readers
+        ]
         if read:
-            failed = "Received response status [FAILED] from custom resource. Message returned: Error: "
+            failed = (
+                "Received response status [FAILED] from custom resource. Message returned: Error: "
+            )
             raise StackError("\n".join([failed + title, *sorted(read)]))
 
 

@@ -15,7 +15,15 @@ from ..custom_resources.functions import Answers
 from ..errors import NotSimulatedError, StackError
 from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
-from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, tags_as_map, without
+from .provider import (
+    Deployed,
+    Physical,
+    Provider,
+    Request,
+    ResourceFailedError,
+    tags_as_map,
+    without,
+)
 
 _POLL_SECONDS = 0.005
 _DEFAULT_TIMEOUT_SECONDS = 3600
@@ -64,12 +72,16 @@ class Function(Provider):
         if self.api.runs_all_functions:
             return
         if "S3Key" not in code:
-            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
+            raise NotSimulatedError(
+                f"{self.type}: {request.logical_id} is not a function of this library"
+            )
         found = self.api.call("s3", "GetObject", Bucket=code["S3Bucket"], Key=code["S3Key"])
         if library_handler(found["Body"].read()) is None:
             if is_named_as_library(str(request.properties.get("Handler"))):
                 self.api.note_not_simulated(_OTHER_VERSION, request.stack_name, request.logical_id)
-            raise NotSimulatedError(f"{self.type}: {request.logical_id} is not a function of this library")
+            raise NotSimulatedError(
+                f"{self.type}: {request.logical_id} is not a function of this library"
+            )
 
 
 class CustomResource(Provider):
@@ -103,7 +115,9 @@ class CustomResource(Provider):
         if current is not None:
             event["PhysicalResourceId"] = current.physical.id
         if current is not None and kind == "Update":
-            event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
+            event["OldResourceProperties"] = _as_texts(
+                without(current.properties, "ServiceTimeout")
+            )
         if kind != "Delete" and event["ResourceProperties"].keys() != {"ServiceToken"}:
             assume_sources(self.api, request.type, request.properties)
         self._invoke(event)
@@ -124,18 +138,24 @@ class CustomResource(Provider):
     def _invoke(self, event: dict[str, Any]) -> None:
         function = event["ServiceToken"].rpartition(":")[2]
         payload = json.dumps(event).encode()
-        self.api.call("lambda", "Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
+        self.api.call(
+            "lambda", "Invoke", FunctionName=function, InvocationType="Event", Payload=payload
+        )
 
     def _wait(self, token: str, request: Request) -> dict[str, Any]:
         timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            is_idle = self._answers.functions_are_idle()  # checked first: a response may arrive in between
+            is_idle = (
+                self._answers.functions_are_idle()
+            )  # checked first: a response may arrive in between
             answer = self._answers.take(token)
             if answer is not None:
                 return answer
             if is_idle:
-                raise StackError("CloudFormation did not receive a response from your Custom Resource")
+                raise StackError(
+                    "CloudFormation did not receive a response from your Custom Resource"
+                )
             time.sleep(_POLL_SECONDS)
         raise StackError(f"CloudFormation did not receive a response within {timeout:g} seconds")
 

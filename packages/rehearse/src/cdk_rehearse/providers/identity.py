@@ -29,11 +29,15 @@ class Role(Provider):
         described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
         self.api.call("iam", "UpdateRole", RoleName=name, **described)
         if boundary := new.get("PermissionsBoundary"):
-            self.api.call("iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary)
+            self.api.call(
+                "iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary
+            )
         elif "PermissionsBoundary" in old:
             self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
         if old.get("Tags") != new.get("Tags"):
-            self.api.call("iam", "UntagRole", RoleName=name, TagKeys=[*tags_as_map(old.get("Tags", []))])
+            self.api.call(
+                "iam", "UntagRole", RoleName=name, TagKeys=[*tags_as_map(old.get("Tags", []))]
+            )
             self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
         self._detach(name, old)
         self._attach(name, new)
@@ -89,7 +93,9 @@ class ManagedPolicy(Provider):
 
     def create(self, request: Request) -> Physical:
         given = without(request.properties, "ManagedPolicyName", "Roles")
-        policy = self.api.call("iam", "CreatePolicy", **given | {"PolicyName": self.name(request)})["Policy"]
+        policy = self.api.call("iam", "CreatePolicy", **given | {"PolicyName": self.name(request)})[
+            "Policy"
+        ]
         self._attach(policy["Arn"], request.properties)
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 
@@ -101,7 +107,9 @@ class ManagedPolicy(Provider):
             new = {"PolicyDocument": json.dumps(document), "SetAsDefault": True}
             self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
             for each in versions:
-                self.api.call("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"])
+                self.api.call(
+                    "iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"]
+                )
         self._detach(current)
         self._attach(arn, request.properties)
         return current.physical

@@ -18,7 +18,9 @@ class Dashboard(PutProvider):
         try:
             parse_bounded_json(body)
         except ValueError as error:
-            raise StackError(f"The field DashboardBody must be a valid JSON object: {error}") from None
+            raise StackError(
+                f"The field DashboardBody must be a valid JSON object: {error}"
+            ) from None
         self.api.call("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
         return Physical(name)
 
@@ -39,7 +41,9 @@ class LogGroup(Provider):
         return Physical(name, {"Arn": arn})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        if without(current.properties, "RetentionInDays") != without(request.properties, "RetentionInDays"):
+        if without(current.properties, "RetentionInDays") != without(
+            request.properties, "RetentionInDays"
+        ):
             return super().update(current, request)
         self._retain(current.physical.id, request)
         return current.physical

@@ -51,7 +51,9 @@ class OpaqueResource(Provider):
         known = {name: value for name, value in request.properties.items() if name in (names or ())}
         if generated:
             known[generated] = physical_id
-        attributes = OpaqueAttributes(request.type, tail, self.api.account, self.api.region, names, known)
+        attributes = OpaqueAttributes(
+            request.type, tail, self.api.account, self.api.region, names, known
+        )
         return Physical(physical_id, attributes, is_simulated=False)
 
 
@@ -85,7 +87,9 @@ class Tolerant(Provider):
 
     def delete(self, current: Deployed) -> None:
         simulated = current.physical.is_simulated
-        (self._provider if simulated else OpaqueResource(self.api, current.request.type)).delete(current)
+        (self._provider if simulated else OpaqueResource(self.api, current.request.type)).delete(
+            current
+        )
 
 
 def _untagged(request: Request) -> Request:

@@ -9,7 +9,11 @@ from ..errors import NotSimulatedError
 from .provider import Deployed, Physical, Provider, Request, without
 
 _SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
-_STATE_MACHINE = {"RoleArn": "roleArn", "DefinitionString": "definition", "StateMachineType": "type"}
+_STATE_MACHINE = {
+    "RoleArn": "roleArn",
+    "DefinitionString": "definition",
+    "StateMachineType": "type",
+}
 
 
 class Key(Provider):
@@ -19,9 +23,15 @@ class Key(Provider):
         given = request.properties.get("Tags", [])
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in given]
         known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
-        simulated = self.simulated(request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays")
-        wanted: dict[str, Any] = {known[name]: each for name, each in simulated.items() if name in known}
-        key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))["KeyMetadata"]
+        simulated = self.simulated(
+            request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays"
+        )
+        wanted: dict[str, Any] = {
+            known[name]: each for name, each in simulated.items() if name in known
+        }
+        key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))[
+            "KeyMetadata"
+        ]
         if _rotates(request):
             self.api.call("kms", "EnableKeyRotation", KeyId=key["KeyId"])
         return Physical(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
@@ -31,9 +41,13 @@ class Key(Provider):
         key, wanted = {"KeyId": current.physical.id}, request.properties
         policy = json.dumps(wanted["KeyPolicy"])
         self.api.call("kms", "PutKeyPolicy", **key, PolicyName="default", Policy=policy)
-        self.api.call("kms", "UpdateKeyDescription", **key, Description=wanted.get("Description", ""))
+        self.api.call(
+            "kms", "UpdateKeyDescription", **key, Description=wanted.get("Description", "")
+        )
         if wanted.get("KeySpec", _SYMMETRIC) == _SYMMETRIC:
-            self.api.call("kms", "EnableKeyRotation" if _rotates(request) else "DisableKeyRotation", **key)
+            self.api.call(
+                "kms", "EnableKeyRotation" if _rotates(request) else "DisableKeyRotation", **key
+            )
         updated = ("KeyPolicy", "Description", "EnableKeyRotation", "PendingWindowInDays")
         if without(current.properties, *updated) != without(wanted, *updated):
             return super().update(current, request)
@@ -41,7 +55,9 @@ class Key(Provider):
 
     def delete(self, current: Deployed) -> None:
         days = current.properties.get("PendingWindowInDays", 30)
-        self.api.call("kms", "ScheduleKeyDeletion", KeyId=current.physical.id, PendingWindowInDays=days)
+        self.api.call(
+            "kms", "ScheduleKeyDeletion", KeyId=current.physical.id, PendingWindowInDays=days
+        )
 
 
 def _rotates(request: Request) -> bool:
@@ -59,15 +75,23 @@ class Topic(Provider):
         attributes = without(simulated, "TopicName", "Tags")
         tags = simulated.get("Tags", [])
         name = self.name(request)
-        arn = self.api.call("sns", "CreateTopic", Name=name, Attributes=attributes, Tags=tags)["TopicArn"]
+        arn = self.api.call("sns", "CreateTopic", Name=name, Attributes=attributes, Tags=tags)[
+            "TopicArn"
+        ]
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        if without(current.properties, *self._ATTRIBUTES) != without(request.properties, *self._ATTRIBUTES):
+        if without(current.properties, *self._ATTRIBUTES) != without(
+            request.properties, *self._ATTRIBUTES
+        ):
             return super().update(current, request)
         for name in self._ATTRIBUTES:
             value = request.properties.get(name, "")
-            wanted = {"TopicArn": current.physical.id, "AttributeName": name, "AttributeValue": value}
+            wanted = {
+                "TopicArn": current.physical.id,
+                "AttributeName": name,
+                "AttributeValue": value,
+            }
             self.api.call("sns", "SetTopicAttributes", **wanted)
         return current.physical
 
@@ -120,7 +144,9 @@ class Parameter(Provider):
         return wanted
 
     def _physical(self, name: str, request: Request) -> Physical:
-        return Physical(name, {"Type": request.properties["Type"], "Value": request.properties["Value"]})
+        return Physical(
+            name, {"Type": request.properties["Type"], "Value": request.properties["Value"]}
+        )
 
 
 class Repository(Provider):
@@ -130,14 +156,21 @@ class Repository(Provider):
 
     def create(self, request: Request) -> Physical:
         properties = self.simulated(
-            request, "RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText", "Tags"
+            request,
+            "RepositoryName",
+            "ImageTagMutability",
+            "LifecyclePolicy",
+            "RepositoryPolicyText",
+            "Tags",
         )
         name = self.name(request).lower()
         mutability = properties.get("ImageTagMutability", "MUTABLE")
         wanted = {"repositoryName": name, "imageTagMutability": mutability}
         found = self.api.call("ecr", "CreateRepository", **wanted)["repository"]
         self._put_policies(name, request)
-        return Physical(name, {"Arn": found["repositoryArn"], "RepositoryUri": found["repositoryUri"]})
+        return Physical(
+            name, {"Arn": found["repositoryArn"], "RepositoryUri": found["repositoryUri"]}
+        )
 
     def update(self, current: Deployed, request: Request) -> Physical:
         self._put_policies(current.physical.id, request)
@@ -146,10 +179,14 @@ class Repository(Provider):
     def _put_policies(self, name: str, request: Request) -> None:
         lifecycle = request.properties.get("LifecyclePolicy", {}).get("LifecyclePolicyText")
         if lifecycle is not None:
-            self.api.call("ecr", "PutLifecyclePolicy", repositoryName=name, lifecyclePolicyText=lifecycle)
+            self.api.call(
+                "ecr", "PutLifecyclePolicy", repositoryName=name, lifecyclePolicyText=lifecycle
+            )
         policy = request.properties.get("RepositoryPolicyText")
         if policy is not None:
-            self.api.call("ecr", "SetRepositoryPolicy", repositoryName=name, policyText=json.dumps(policy))
+            self.api.call(
+                "ecr", "SetRepositoryPolicy", repositoryName=name, policyText=json.dumps(policy)
+            )
 
 
 class StateMachine(Provider):
@@ -159,15 +196,26 @@ class StateMachine(Provider):
 
     def create(self, request: Request) -> Physical:
         if "DefinitionString" not in request.properties:
-            raise NotSimulatedError(f"{self.type}: a definition outside DefinitionString is not simulated")
+            raise NotSimulatedError(
+                f"{self.type}: a definition outside DefinitionString is not simulated"
+            )
         simulated = self.simulated(request, *_STATE_MACHINE, "StateMachineName", "Tags")
-        wanted = {_STATE_MACHINE[name]: value for name, value in simulated.items() if name in _STATE_MACHINE}
+        wanted = {
+            _STATE_MACHINE[name]: value
+            for name, value in simulated.items()
+            if name in _STATE_MACHINE
+        }
         name = self.name(request)
-        arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)["stateMachineArn"]
+        arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)[
+            "stateMachineArn"
+        ]
         return Physical(arn, {"Arn": arn, "Name": name})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        wanted = {_STATE_MACHINE[name]: request.properties[name] for name in ("RoleArn", "DefinitionString")}
+        wanted = {
+            _STATE_MACHINE[name]: request.properties[name]
+            for name in ("RoleArn", "DefinitionString")
+        }
         arn = current.physical.id
         self.api.call("stepfunctions", "UpdateStateMachine", **wanted, stateMachineArn=arn)
         return current.physical

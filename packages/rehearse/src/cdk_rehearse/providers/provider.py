@@ -114,13 +114,17 @@ class Provider:
         service, operation, member = self.deletion
         is_list = member.endswith("s")
         self.api.call(
-            service, operation, **{member: [current.physical.id] if is_list else current.physical.id}
+            service,
+            operation,
+            **{member: [current.physical.id] if is_list else current.physical.id},
         )
 
     def simulated(self, request: Request, *names: str) -> dict[str, Any]:
         """The properties of these names; the others are noted as not simulated."""
         for name in sorted(request.properties.keys() - set(names)):
-            self.api.note_not_simulated(f"{self.type}.{name}", request.stack_name, request.logical_id)
+            self.api.note_not_simulated(
+                f"{self.type}.{name}", request.stack_name, request.logical_id
+            )
         return {name: value for name, value in request.properties.items() if name in names}
 
     def name(self, request: Request) -> str:

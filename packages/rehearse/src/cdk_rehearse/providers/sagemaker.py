@@ -26,7 +26,9 @@ class _SageMakerProvider(Provider):
             return
         arn = current.physical.id
         if old:
-            self.api.call("sagemaker", "DeleteTags", ResourceArn=arn, TagKeys=[tag["Key"] for tag in old])
+            self.api.call(
+                "sagemaker", "DeleteTags", ResourceArn=arn, TagKeys=[tag["Key"] for tag in old]
+            )
         if new:
             self.api.call("sagemaker", "AddTags", ResourceArn=arn, Tags=new)
 
@@ -37,7 +39,9 @@ class _NamedProvider(_SageMakerProvider):
 
     def create(self, request: Request) -> Physical:
         member, name = f"{self.kind}Name", self.name(request)
-        answer = self.api.call("sagemaker", f"Create{self.kind}", **{**request.properties, member: name})
+        answer = self.api.call(
+            "sagemaker", f"Create{self.kind}", **{**request.properties, member: name}
+        )
         arn = answer[f"{self.kind}Arn"]
         return Physical(arn, {member: name, f"{self.kind}Arn": arn})
 
@@ -110,9 +114,13 @@ class InferenceComponent(_SageMakerProvider):
     def create(self, request: Request) -> Physical:
         name = self.name(request)
         wanted = {**without(request.properties, "DeploymentConfig"), "InferenceComponentName": name}
-        arn = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)["InferenceComponentArn"]
+        arn = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)[
+            "InferenceComponentArn"
+        ]
         found = self._wait(arn)
-        physical = Physical(arn, {"InferenceComponentArn": arn, "InferenceComponentStatus": "InService"})
+        physical = Physical(
+            arn, {"InferenceComponentArn": arn, "InferenceComponentStatus": "InService"}
+        )
         if found["InferenceComponentStatus"] == "Failed":
             raise ResourceFailedError(found["FailureReason"], physical)
         return physical
@@ -122,7 +130,9 @@ class InferenceComponent(_SageMakerProvider):
         found = self._wait(current.physical.id)
         for member in self._IDENTITY:
             if new.get(member, found[member]) != found[member]:
-                raise InferredError(f"No source says what a change of {member} does; change the logical id")
+                raise InferredError(
+                    f"No source says what a change of {member} does; change the logical id"
+                )
         self._retag(current, request)
         wanted = without(new, "Tags", *self._IDENTITY)
         if wanted != without(old, "Tags", *self._IDENTITY):
@@ -156,7 +166,9 @@ class InferenceComponent(_SageMakerProvider):
         """Return the component when nothing is in progress any more."""
         while True:
             name = _name_in(arn)
-            found = self.api.call("sagemaker", "DescribeInferenceComponent", InferenceComponentName=name)
+            found = self.api.call(
+                "sagemaker", "DescribeInferenceComponent", InferenceComponentName=name
+            )
             if found["InferenceComponentStatus"] in ("InService", "Failed"):
                 answer: Mapping[str, Any] = found
                 return answer

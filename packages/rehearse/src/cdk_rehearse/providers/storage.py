@@ -34,8 +34,13 @@ def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
 def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
     if rule.keys() - known:
-        raise NotSimulatedError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported")
-    wanted: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
+        raise NotSimulatedError(
+            f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported"
+        )
+    wanted: dict[str, Any] = {
+        "Status": rule["Status"],
+        "Filter": {"Prefix": rule.get("Prefix", "")},
+    }
     if "Id" in rule:
         wanted["ID"] = rule["Id"]
     if "ExpirationInDays" in rule:
@@ -93,7 +98,9 @@ class Bucket(Provider):
             try:
                 self._set_one(setting, name, new.get(setting))
             except NotSimulatedError:
-                self.api.note_not_simulated(f"{self.type}.{setting}", request.stack_name, request.logical_id)
+                self.api.note_not_simulated(
+                    f"{self.type}.{setting}", request.stack_name, request.logical_id
+                )
 
     def _set_one(self, setting: str, name: str, value: Any) -> None:
         put, delete = _SETTINGS[setting]
@@ -132,4 +139,6 @@ class AutoDeleteObjects(Provider):
         pages = self.api.client("s3").get_paginator("list_object_versions").paginate(Bucket=bucket)
         kinds = ("Versions", "DeleteMarkers")
         for each in [one for page in pages for kind in kinds for one in page.get(kind, ())]:
-            self.api.call("s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])
+            self.api.call(
+                "s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"]
+            )

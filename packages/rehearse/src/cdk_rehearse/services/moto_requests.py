@@ -53,9 +53,13 @@ def refusal(headers: Mapping[str, str | None]) -> bytes | None:
 def _call(
     original: Callable[..., Any], application: Any, environ: dict[str, Any], start_response: Any
 ) -> Iterable[bytes]:
-    body = refusal({name: environ.get(f"HTTP_{name.upper().replace('-', '_')}") for name in HEADERS})
+    body = refusal(
+        {name: environ.get(f"HTTP_{name.upper().replace('-', '_')}") for name in HEADERS}
+    )
     if body is None:
-        return _answer_as_aws(lambda start: original(application, environ, start), environ, start_response)
+        return _answer_as_aws(
+            lambda start: original(application, environ, start), environ, start_response
+        )
     content = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
     start_response("403 Forbidden", content)
     return [body]
@@ -63,13 +67,17 @@ def _call(
 
 def _find(original: Callable[..., Any], application: Any, host: str | None) -> Any:
     is_address = host is not None and "." in host
-    if is_address and not any(each.match(f"http://{host}") for _, each in application.backend_url_patterns):
+    if is_address and not any(
+        each.match(f"http://{host}") for _, each in application.backend_url_patterns
+    ):
         raise NotImplementedError(f"The simulated account does not have {host}")
     return original(application, host)
 
 
 def _answer_as_aws(
-    ask: Callable[[Callable[..., None]], Iterable[bytes]], environ: Mapping[str, Any], start_response: Any
+    ask: Callable[[Callable[..., None]], Iterable[bytes]],
+    environ: Mapping[str, Any],
+    start_response: Any,
 ) -> Iterable[bytes]:
     """Return the answer of moto's application ``ask``; an error of AWS in place of a page or an exception."""
     begun: list[Any] = []
@@ -91,7 +99,9 @@ def _answer_as_aws(
 
 
 def _is_page(headers: Iterable[tuple[str, str]]) -> bool:
-    return any(name.lower() == "content-type" and value.startswith("text/html") for name, value in headers)
+    return any(
+        name.lower() == "content-type" and value.startswith("text/html") for name, value in headers
+    )
 
 
 def scope_of(environ: Mapping[str, Any]) -> tuple[str, str]:

@@ -17,7 +17,9 @@ from botocore.model import ServiceModel, Shape
 from ..opaque_values import is_opaque
 
 
-def conform(service: str, operation: str, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def conform(
+    service: str, operation: str, request: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """The request with its scalars converted, and its errors."""
     check = _Check()
     shape = _service_model(service).operation_model(operation).input_shape
@@ -54,19 +56,26 @@ class _Check:
         if shape.is_tagged_union and len(value) != 1:
             self.errors.append(f"{path}: exactly one member has to be set, got {sorted(value)}")
         known = {name: each for name, each in value.items() if name in shape.members}
-        return {name: self.visit(each, shape.members[name], f"{path}.{name}") for name, each in known.items()}
+        return {
+            name: self.visit(each, shape.members[name], f"{path}.{name}")
+            for name, each in known.items()
+        }
 
     def _list(self, value: Any, shape: Any, path: str) -> Any:
         if not isinstance(value, list):
             return self._fault(value, path, "a list")
         self._limit(len(value), shape, path)
-        return [self.visit(each, shape.member, f"{path}[{index}]") for index, each in enumerate(value)]
+        return [
+            self.visit(each, shape.member, f"{path}[{index}]") for index, each in enumerate(value)
+        ]
 
     def _map(self, value: Any, shape: Any, path: str) -> Any:
         if not isinstance(value, dict):
             return self._fault(value, path, "a map")
         self._limit(len(value), shape, path)
-        return {name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()}
+        return {
+            name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()
+        }
 
     def _number(self, convert: type[int | float], value: Any, shape: Shape, path: str) -> Any:
         try:
@@ -105,14 +114,18 @@ class _Check:
             return
         try:
             fits = regex.fullmatch(pattern, value, regex.DOTALL) is not None
-        except regex.error:  # a pattern that only Java reads; CloudFormation's schema has been checked before
+        except (
+            regex.error
+        ):  # a pattern that only Java reads; CloudFormation's schema has been checked before
             return
         if not fits:
             self.errors.append(f"{path}: must match {pattern}, got {value!r}")
 
     def _limit(self, number: float, shape: Shape, path: str) -> None:
         if number < shape.metadata.get("min", number) or number > shape.metadata.get("max", number):
-            limits = {name: shape.metadata[name] for name in ("min", "max") if name in shape.metadata}
+            limits = {
+                name: shape.metadata[name] for name in ("min", "max") if name in shape.metadata
+            }
             self.errors.append(f"{path}: value or length must be within {limits}, got {number}")
 
     def _fault(self, value: Any, path: str, expected: str) -> Any:

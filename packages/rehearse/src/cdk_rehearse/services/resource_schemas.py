@@ -30,7 +30,13 @@ _REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
 _WITHOUT_SCHEMA = ("AWS::CDK::", "AWS::Serverless::")
 _DRAFT = jsonschema.Draft7Validator.VALIDATORS
 #: What jsonschema cannot read in patterns of names, such as the keys of tags.
-_CLASSES = {r"||\\p": r"\\p", r"\\p{L}": r"\\w", r"\\p{Z}": r"\\s", r"\\p{N}": r"\\d", "*)${1,": "*){1,"}
+_CLASSES = {
+    r"||\\p": r"\\p",
+    r"\\p{L}": r"\\w",
+    r"\\p{Z}": r"\\s",
+    r"\\p{N}": r"\\d",
+    "*)${1,": "*){1,",
+}
 _CLASSES |= dict.fromkeys((r"\\p{M}", r"\\p{S}", r"\\p{P}"), r"\\W")
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
@@ -72,7 +78,9 @@ class ResourceSchema:
     def generated_identifier(self) -> str:
         """The attribute that identifies the resource, if the service generates it; otherwise empty."""
         identifier = self._paths("primaryIdentifier")
-        return identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
+        return (
+            identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
+        )
 
     @property
     def tag_property(self) -> str:
@@ -95,11 +103,16 @@ class ResourceSchema:
         """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
         errors = sorted(self._errors(properties))
         if errors:
-            raise TemplateError(f"Properties validation failed for resource type {self.type}: {errors}")
+            raise TemplateError(
+                f"Properties validation failed for resource type {self.type}: {errors}"
+            )
 
     def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
         """The properties that differ and can only be given at creation."""
-        paths = [*self._paths("createOnlyProperties"), *((name,) for name in _REPLACING.get(self.type, ()))]
+        paths = [
+            *self._paths("createOnlyProperties"),
+            *((name,) for name in _REPLACING.get(self.type, ())),
+        ]
         return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
 
     def recreation(self, name: str) -> str:
@@ -142,7 +155,11 @@ def resource_schema(type: str) -> ResourceSchema:
 def fits_extension(name: str, properties: Mapping[str, Any]) -> bool:
     """Whether properties fit a schema that cfn-lint has beside that of their type."""
     path = _data_folder() / "extensions" / f"{name}.json"
-    return all(map(_concerns_opaque_value, _Validator(json.loads(path.read_text())).iter_errors(properties)))
+    return all(
+        map(
+            _concerns_opaque_value, _Validator(json.loads(path.read_text())).iter_errors(properties)
+        )
+    )
 
 
 @cache
@@ -162,7 +179,9 @@ def _concerns_opaque_value(error: jsonschema.ValidationError) -> bool:
 def _data_folder() -> Path:
     spec = importlib.util.find_spec("cfnlint")
     if spec is None or spec.origin is None:
-        raise MissingDependencyError("cdk_rehearse: cfn-lint is missing; run `pip install cdk-rehearse`")
+        raise MissingDependencyError(
+            "cdk_rehearse: cfn-lint is missing; run `pip install cdk-rehearse`"
+        )
     return Path(spec.origin).parent / "data" / "schemas"
 
 
@@ -206,7 +225,11 @@ def _converted(keyword: str) -> Callable[..., Any]:
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
     {
-        **{each: _converted(each) for each in _DRAFT if each.endswith(("Length", "imum", "multipleOf"))},
+        **{
+            each: _converted(each)
+            for each in _DRAFT
+            if each.endswith(("Length", "imum", "multipleOf"))
+        },
         "pattern": _pattern,
         "enum": _enum,
         "requiredXor": _one_of,

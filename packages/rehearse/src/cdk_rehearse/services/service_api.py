@@ -33,14 +33,18 @@ _SHARED_URL = "http://127.0.0.1"
 CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
 
-def client(service: str, endpoint_url: str, region: str, credentials: dict[str, str] | None = None) -> Any:
+def client(
+    service: str, endpoint_url: str, region: str, credentials: dict[str, str] | None = None
+) -> Any:
     """A boto3 client without retries, with path-style buckets since loopback has no subdomains."""
     config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
     place: dict[str, Any] = {"endpoint_url": endpoint_url, "region_name": region, "config": config}
     return _boto3_client(service, **place, **(credentials or CREDENTIALS))
 
 
-_shared_client = cache(lambda service, region: client(service, _SHARED_URL, region))  # it takes 8 ms
+_shared_client = cache(
+    lambda service, region: client(service, _SHARED_URL, region)
+)  # it takes 8 ms
 # The types of both depend on the service's name.
 _boto3_client: Any = boto3.client
 _backends: Any = cache(get_backend)
@@ -88,8 +92,14 @@ class ServiceApi:
 
     def _answer(self, request: Any, **_: Any) -> AWSResponse:
         path = request.url.removeprefix(_SHARED_URL)
-        texts = {name: v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()}
-        sent: dict[str, Any] = {"method": request.method, "headers": texts, "data": request.body or b""}
+        texts = {
+            name: v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()
+        }
+        sent: dict[str, Any] = {
+            "method": request.method,
+            "headers": texts,
+            "data": request.body or b"",
+        }
         environ = EnvironBuilder(path, self.endpoint_url, **sent).get_environ()
         if not request.body:
             environ["CONTENT_LENGTH"] = "0"  # which HTTP clients send; the builder leaves it out
@@ -122,7 +132,9 @@ class ServiceApi:
     def create_bucket(self, name: str) -> None:
         """Create a bucket in the Region; us-east-1 must not be named."""
         place = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
-        self.call("s3", "CreateBucket", Bucket=name, **({} if self.region == "us-east-1" else place))
+        self.call(
+            "s3", "CreateBucket", Bucket=name, **({} if self.region == "us-east-1" else place)
+        )
 
     def note_not_simulated(self, what: str, stack: str, logical_id: str) -> None:
         """Note a type, or a part of one, that is not simulated."""
@@ -133,7 +145,9 @@ class ServiceApi:
 
 def _error_class(service: str, code: str) -> type[StackError]:
     """What a template refers to and this account does not have is in the user's account."""
-    is_absent = code in _ABSENT.get(service, ()) or (service == "ec2" and code.endswith(".NotFound"))
+    is_absent = code in _ABSENT.get(service, ()) or (
+        service == "ec2" and code.endswith(".NotFound")
+    )
     return NotSimulatedError if is_absent else StackError
 
 

@@ -61,7 +61,11 @@ class Change:
         self.engine.stacks.identifiers.add_linked_roles()
         behaviour = self.engine.behaviour
         places = order(self.stack.template, behaviour, "cleanup", is_reversed=True)
-        self.stack.template, self.stack.given, self.stack.parameters = self.template, given, parameters
+        self.stack.template, self.stack.given, self.stack.parameters = (
+            self.template,
+            given,
+            parameters,
+        )
         wanted = wanted_resources(order(self.template, behaviour, "change"), self._evaluator())
         for logical_id in wanted:
             self._put(self.template.resources[logical_id])
@@ -76,7 +80,9 @@ class Change:
 
     def _evaluator(self) -> Evaluator:
         stacks, stack = self.engine.stacks, self.stack
-        return stacks.evaluator(stack, self.template, stack.parameters, stack.resources, self.budget)
+        return stacks.evaluator(
+            stack, self.template, stack.parameters, stack.resources, self.budget
+        )
 
     def _put(self, resource: Resource) -> None:
         """Create, update or replace one resource as the template declares."""
@@ -102,7 +108,9 @@ class Change:
     def _request(self, resource: Resource) -> Request:
         declared = self._evaluator().evaluate(dict(resource.properties))
         properties = resolve_references(declared, self.engine.stacks.api)
-        return Request(self.stack.name, self.stack.id, resource.logical_id, resource.type, properties)
+        return Request(
+            self.stack.name, self.stack.id, resource.logical_id, resource.type, properties
+        )
 
     def _operation(self, request: Request, current: Deployed | None) -> _Operation | None:
         if current is not None and current.request == request:
@@ -157,7 +165,9 @@ class Change:
     def _keep(
         self, resource: Resource, request: Request, physical: Physical, current: Deployed | None
     ) -> None:
-        deployed = Deployed(request, physical, resource.deletion_policy, resource.update_replace_policy)
+        deployed = Deployed(
+            request, physical, resource.deletion_policy, resource.update_replace_policy
+        )
         self.stack.resources[resource.logical_id] = deployed
         if current is None or current.physical.id != physical.id:
             self.engine.stacks.identifiers.add(deployed, self.stack.id)
@@ -191,7 +201,9 @@ def _kind(request: Request, current: Deployed | None) -> _Kind:
             raise StackError("Modifying service token is not allowed.")
         return "update"
     schema = resource_schema(request.type)
-    return "replace" if schema.replacing_changes(current.properties, request.properties) else "update"
+    return (
+        "replace" if schema.replacing_changes(current.properties, request.properties) else "update"
+    )
 
 
 def _after_failure(provider: Provider, request: Request, *, has_answer: bool) -> Physical:
@@ -227,7 +239,10 @@ def order(
     """
     if not behaviour.random_order:
         return template.order[::-1] if is_reversed else template.order
-    graph = {name: each.references & template.resources.keys() for name, each in template.resources.items()}
+    graph = {
+        name: each.references & template.resources.keys()
+        for name, each in template.resources.items()
+    }
     if is_reversed:
         graph = {name: {user for user, used in graph.items() if name in used} for name in graph}
     sorter = TopologicalSorter(graph)

@@ -47,7 +47,9 @@ def resource_changes(
     walk = _Walk(stack, template, parameters)
     changes = [walk.change(template.resources[name]) for name in template.order if name in wanted]
     removed = [name for name in stack.resources if name not in wanted]
-    changes += [_change("Remove", stack, name, stack.resources[name].request.type) for name in removed]
+    changes += [
+        _change("Remove", stack, name, stack.resources[name].request.type) for name in removed
+    ]
     return [change for change in changes if change is not None]
 
 
@@ -95,7 +97,11 @@ class _Walk:
 
 
 def _attribute_details(resource: Resource, old: Resource) -> list[dict[str, Any]]:
-    changed = [name for name, field in _ATTRIBUTES.items() if getattr(resource, field) != getattr(old, field)]
+    changed = [
+        name
+        for name, field in _ATTRIBUTES.items()
+        if getattr(resource, field) != getattr(old, field)
+    ]
     return [_detail({"Attribute": name}, "Static", "DirectModification") for name in changed]
 
 
@@ -105,7 +111,9 @@ def _recreation(type: str, property: str) -> str:
     return resource_schema(type).recreation(property)
 
 
-def _detail(target: dict[str, Any], evaluation: str, source: str, cause: str = "") -> dict[str, Any]:
+def _detail(
+    target: dict[str, Any], evaluation: str, source: str, cause: str = ""
+) -> dict[str, Any]:
     detail = {"Target": target, "Evaluation": evaluation, "ChangeSource": source}
     return {**detail, "CausingEntity": cause} if cause else detail
 

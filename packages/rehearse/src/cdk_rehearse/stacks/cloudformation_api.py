@@ -24,9 +24,7 @@ from .stack import Stack, Stacks
 _Request = dict[str, Any]
 _Answer = dict[str, Any]
 _STACK_NAME = re.compile("[a-zA-Z][-a-zA-Z0-9]{0,127}|arn:.*")
-_NO_CHANGES = (
-    "The submitted information didn't contain changes. Submit different information to create a change set."
-)
+_NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 
 
 class CloudFormationApi:
@@ -45,7 +43,9 @@ class CloudFormationApi:
         if method is None:
             raise ApiError("InvalidAction", f"the action {action} is not simulated")
         if not _STACK_NAME.fullmatch(name := request.get("StackName", "any")):
-            raise ApiError("ValidationError", f"stackName {name!r} must match {_STACK_NAME.pattern}")
+            raise ApiError(
+                "ValidationError", f"stackName {name!r} must match {_STACK_NAME.pattern}"
+            )
         try:
             return method(request)
         except FAILURES as error:
@@ -66,7 +66,10 @@ class CloudFormationApi:
         return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
 
     def _GetTemplateSummary(self, request: _Request) -> _Answer:  # noqa: N802
-        return {"Parameters": [], "ResourceIdentifierSummaries": identifiers(self._template(request))}
+        return {
+            "Parameters": [],
+            "ResourceIdentifierSummaries": identifiers(self._template(request)),
+        }
 
     def _DescribeStackEvents(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
@@ -106,7 +109,9 @@ class CloudFormationApi:
         stack = self._stacks.find(request["StackName"])
         if stack is not None:  # to delete what is not there is no error
             if stack.termination_protection:
-                raise ApiError("ValidationError", f"Stack [{stack.name}] cannot be deleted while protected")
+                raise ApiError(
+                    "ValidationError", f"Stack [{stack.name}] cannot be deleted while protected"
+                )
             self._retain(stack, request.get("RetainResources", []))
             stack.status = "DELETE_IN_PROGRESS"
             self._start(lambda: self._deployer.delete(stack))
@@ -114,7 +119,9 @@ class CloudFormationApi:
 
     def _retain(self, stack: Stack, names: list[str]) -> None:
         if names and stack.status != "DELETE_FAILED":
-            raise ApiError("ValidationError", "RetainResources is only for a stack in DELETE_FAILED")
+            raise ApiError(
+                "ValidationError", "RetainResources is only for a stack in DELETE_FAILED"
+            )
         for name in names:
             stack.resources[name] = replace(stack.resources[name], deletion_policy="Retain")
 
@@ -155,7 +162,12 @@ class CloudFormationApi:
         wanted = wanted_resources(template.resources, evaluator)
         change_set.changes = resource_changes(stack, template, parameters, wanted)
         same_outputs = template.outputs == stack.template.outputs
-        if stack.resources and not change_set.changes and same_outputs and change_set.tags == stack.tags:
+        if (
+            stack.resources
+            and not change_set.changes
+            and same_outputs
+            and change_set.tags == stack.tags
+        ):
             change_set.fail(_NO_CHANGES)
 
     def _DescribeChangeSet(self, request: _Request) -> _Answer:  # noqa: N802
@@ -177,7 +189,9 @@ class CloudFormationApi:
     def _ExecuteChangeSet(self, request: _Request) -> _Answer:  # noqa: N802
         found = self._change_set(request)
         if found.execution_status != "AVAILABLE":
-            raise ApiError("InvalidChangeSetStatus", f"ChangeSet [{found.name}] is {found.execution_status}")
+            raise ApiError(
+                "InvalidChangeSetStatus", f"ChangeSet [{found.name}] is {found.execution_status}"
+            )
         found.execution_status = "EXECUTE_COMPLETE"
         stack = found.stack
         stack.tags = found.tags
@@ -212,7 +226,9 @@ class CloudFormationApi:
         for each in reversed(self._change_sets):
             if _is_meant(each, request):
                 return each
-        raise ApiError("ChangeSetNotFound", f"ChangeSet [{request['ChangeSetName']}] does not exist")
+        raise ApiError(
+            "ChangeSetNotFound", f"ChangeSet [{request['ChangeSetName']}] does not exist"
+        )
 
     def _template(self, request: _Request) -> Template:
         if "TemplateURL" not in request:
@@ -259,7 +275,9 @@ def _describe(stack: Stack) -> dict[str, Any]:
         for output in stack.outputs
     ]
     declared = stack.template.parameters
-    given = {name: stack.given.get(name, each.get("Default", "")) for name, each in declared.items()}
+    given = {
+        name: stack.given.get(name, each.get("Default", "")) for name, each in declared.items()
+    }
     return {
         "StackId": stack.id,
         "StackName": stack.name,
@@ -277,9 +295,15 @@ def _describe(stack: Stack) -> dict[str, Any]:
 def _describe_resources(stack: Stack) -> list[dict[str, Any]]:
     # A replaced resource has events too. Its deletion is not the status of its successor.
     present = {
-        (name, identifier) for name, each in stack.resources.items() for identifier in ("", each.physical.id)
+        (name, identifier)
+        for name, each in stack.resources.items()
+        for identifier in ("", each.physical.id)
     }
-    last = {each.logical_id: each for each in stack.events if (each.logical_id, each.physical_id) in present}
+    last = {
+        each.logical_id: each
+        for each in stack.events
+        if (each.logical_id, each.physical_id) in present
+    }
     return [
         {
             "StackId": stack.id,

@@ -48,7 +48,9 @@ class Deployer(Engine):
     def resumed_rollback(self, stack: Stack) -> Callable[[], None]:
         """Return what resumes the failed rollback of an update, as ``cdk rollback`` does."""
         if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
-            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
+            raise StackError(
+                f"Stack:{stack.id} is in {stack.status} state and can not be rolled back."
+            )
         return stack.roll_back
 
     def update_nested(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
@@ -61,7 +63,9 @@ class Deployer(Engine):
             change.run(dict(given))
         except FAILURES as error:
             self._restore(stack, before, change, str(error))
-            raise StackError(f"Embedded stack {stack.id} was not successfully updated: {error}") from error
+            raise StackError(
+                f"Embedded stack {stack.id} was not successfully updated: {error}"
+            ) from error
         self._unfinished[stack.id] = _Unfinished(
             finish=lambda: self._clean_up(stack, "UPDATE_COMPLETE", change.superseded),
             undo=lambda: self._restore(stack, before, change, "The parent stack is rolled back"),
@@ -116,7 +120,10 @@ class Deployer(Engine):
             try:
                 self._remove(stack, deployed, retain=deployed.is_kept_after_create)
             except StackError as error:
-                status, reason = "ROLLBACK_FAILED", f"{reason}. {deployed.request.logical_id}: {error}"
+                status, reason = (
+                    "ROLLBACK_FAILED",
+                    f"{reason}. {deployed.request.logical_id}: {error}",
+                )
                 continue
             del stack.resources[deployed.request.logical_id]
         self._enter(stack, "end", status, reason)
@@ -138,14 +145,20 @@ class Deployer(Engine):
         try:
             for logical_id in order(before.template, self.behaviour, "rollback"):
                 old = before.resources.get(logical_id)
-                is_restored = old is stack.resources.get(logical_id)  # by a rollback that failed later
+                is_restored = old is stack.resources.get(
+                    logical_id
+                )  # by a rollback that failed later
                 if old is not None and logical_id in change.touched and not is_restored:
                     self._put_back(stack, old)
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
             self._enter(stack, "end", "UPDATE_ROLLBACK_FAILED", str(error))
             return
-        stack.template, stack.given, stack.parameters = before.template, before.given, before.parameters
+        stack.template, stack.given, stack.parameters = (
+            before.template,
+            before.given,
+            before.parameters,
+        )
         stack.resources, stack.outputs = dict(before.resources), before.outputs
         # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
         # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
@@ -161,7 +174,9 @@ class Deployer(Engine):
         logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
         kind, physical_id = old.request.type, old.physical.id
         is_in_place = now.physical.id == physical_id
-        is_updated = is_in_place or (is_custom(kind) and self.behaviour.updates_replaced_on_rollback)
+        is_updated = is_in_place or (
+            is_custom(kind) and self.behaviour.updates_replaced_on_rollback
+        )
         stack.record(logical_id, kind, physical_id, "UPDATE_IN_PROGRESS")
         try:
             with failing(self.behaviour.failing_restore.get(logical_id)):

@@ -49,7 +49,9 @@ class Engine:
                 continue
             for assertion in rule["Assertions"]:
                 if not evaluator.holds(assertion["Assert"]):
-                    raise TemplateError(f"Rule {name}: {assertion.get('AssertDescription', 'does not hold')}")
+                    raise TemplateError(
+                        f"Rule {name}: {assertion.get('AssertDescription', 'does not hold')}"
+                    )
         for resource in template.resources.values():
             self.providers.of(resource.type)
         return parameters
@@ -64,11 +66,20 @@ def failing(when: When | None) -> Iterator[None]:
     if when == "after":
         raise StackError("Internal Failure: the change did not stabilize")
     if when == "answers FAILED":
-        raise StackError("Received response status [FAILED] from custom resource. Message returned: None")
+        raise StackError(
+            "Received response status [FAILED] from custom resource. Message returned: None"
+        )
 
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Transform"}
-_SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
+_SECTIONS = {
+    "Parameters",
+    "Rules",
+    "Mappings",
+    "Conditions",
+    "Resources",
+    "Outputs",
+} | _IGNORED_SECTIONS
 _RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy"}
 #: How CloudFormation waits, or updates what is not simulated.
 _IGNORED_KEYS = {"Type", "Properties", "Metadata", "CreationPolicy", "UpdatePolicy"}
@@ -79,9 +90,14 @@ _POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
 def template_at(url: str, api: ServiceApi) -> Template:
     """Read the template at an address in S3, with the bucket in its path or in its host name."""
     parts = urlparse(url)
-    path, (host, _, domain) = unquote(parts.path).lstrip("/"), (parts.hostname or "").partition(".s3")
+    path, (host, _, domain) = (
+        unquote(parts.path).lstrip("/"),
+        (parts.hostname or "").partition(".s3"),
+    )
     bucket, _, key = (host, "", path) if domain else path.partition("/")
-    return parse_template(api.call("s3", "GetObject", Bucket=bucket, Key=key)["Body"].read().decode())
+    return parse_template(
+        api.call("s3", "GetObject", Bucket=bucket, Key=key)["Body"].read().decode()
+    )
 
 
 def check_template(template: Template) -> None:
@@ -107,4 +123,6 @@ def check_template(template: Template) -> None:
 def _expect_known(where: str, given: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(given.keys() - known)
     if unknown:
-        raise TemplateError(f"{where}: {', '.join(unknown)} is not supported; supported are {sorted(known)}")
+        raise TemplateError(
+            f"{where}: {', '.join(unknown)} is not supported; supported are {sorted(known)}"
+        )

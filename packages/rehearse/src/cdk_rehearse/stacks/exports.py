@@ -28,7 +28,12 @@ def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -
 
     Sources: template reference, "Fn::ImportValue"; zeroae/zae-limiter issue 445 and amplify-cli issue 1581.
     """
-    owners = {one.export_name: each.name for each in stacks.all if each is not stack for one in each.outputs}
+    owners = {
+        one.export_name: each.name
+        for each in stacks.all
+        if each is not stack
+        for one in each.outputs
+    }
     for each in (output for output in outputs if output.export_name is not None):
         if (name := each.export_name) in owners:
             raise StackError(f"Export with name {name} is already exported by stack {owners[name]}")
@@ -48,7 +53,9 @@ def expect_deletable(stacks: Stacks, stack: Stack) -> None:
 def _imported(stacks: Stacks, stack: Stack) -> Iterator[tuple[Output, str]]:
     """The exports of a stack that other stacks import, with these stacks."""
     exports = [each for each in stack.outputs if each.export_name is not None]
-    others = [each for each in stacks.all if each is not stack and each.resources] if exports else []
+    others = (
+        [each for each in stacks.all if each is not stack and each.resources] if exports else []
+    )
     imports = {each.name: _imports(stacks, each) for each in others}
     for output in exports:
         users = [name for name, found in imports.items() if output.export_name in found]
@@ -60,7 +67,11 @@ def _imports(stacks: Stacks, stack: Stack) -> set[str]:
     """The exports that the resources and outputs of a stack import."""
     template = stack.template
     evaluator = stacks.evaluator(stack, template, stack.parameters, stack.resources)
-    used = [template.resources[name].properties for name in stack.resources if name in template.resources]
+    used = [
+        template.resources[name].properties
+        for name in stack.resources
+        if name in template.resources
+    ]
     found = set()
     for argument in _arguments([*used, *template.outputs.values()]):
         try:

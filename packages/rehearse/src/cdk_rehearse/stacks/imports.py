@@ -18,7 +18,10 @@ from ..providers.provider import Deployed, Physical, Request
 from ..services.service_api import ServiceApi
 from .stack import Stack, Stacks
 
-_KINDS = {"AWS::SageMaker::Endpoint": "Endpoint", "AWS::SageMaker::EndpointConfig": "EndpointConfig"}
+_KINDS = {
+    "AWS::SageMaker::Endpoint": "Endpoint",
+    "AWS::SageMaker::EndpointConfig": "EndpointConfig",
+}
 _KINDS["AWS::SageMaker::Model"] = "Model"
 
 
@@ -29,7 +32,11 @@ def identifiers(template: Template) -> list[dict[str, Any]]:
         if each.type in _KINDS:
             found.setdefault(each.type, []).append(name)
     return [
-        {"ResourceType": kind, "LogicalResourceIds": names, "ResourceIdentifiers": [f"{_KINDS[kind]}Arn"]}
+        {
+            "ResourceType": kind,
+            "LogicalResourceIds": names,
+            "ResourceIdentifiers": [f"{_KINDS[kind]}Arn"],
+        }
         for kind, names in found.items()
     ]
 
@@ -40,16 +47,24 @@ def imported(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     if unsupported:
         what = "The following resource types are not supported for resource import"
         raise StackError(f"{what}: {', '.join(unsupported)}")
-    return {each["LogicalResourceId"]: next(iter(each["ResourceIdentifier"].values())) for each in given}
+    return {
+        each["LogicalResourceId"]: next(iter(each["ResourceIdentifier"].values())) for each in given
+    }
 
 
 def import_resources(
-    stacks: Stacks, stack: Stack, template: Template, parameters: Mapping[str, Any], arns: Mapping[str, str]
+    stacks: Stacks,
+    stack: Stack,
+    template: Template,
+    parameters: Mapping[str, Any],
+    arns: Mapping[str, str],
 ) -> None:
     """Make existing resources part of a stack, without a change of the resources."""
     _expect_importable(stacks, stack, template, arns)
     evaluator = stacks.evaluator(stack, template, parameters, stack.resources)
-    physical = {name: _existing(stacks.api, arns[name], template.resources[name].type) for name in arns}
+    physical = {
+        name: _existing(stacks.api, arns[name], template.resources[name].type) for name in arns
+    }
     stack.template, stack.parameters = template, dict(parameters)
     for name, each in physical.items():
         resource = template.resources[name]
@@ -61,17 +76,23 @@ def import_resources(
         stack.record(name, resource.type, each.id, "IMPORT_COMPLETE", "Resource import completed.")
 
 
-def _expect_importable(stacks: Stacks, stack: Stack, template: Template, arns: Mapping[str, str]) -> None:
+def _expect_importable(
+    stacks: Stacks, stack: Stack, template: Template, arns: Mapping[str, str]
+) -> None:
     added = template.resources.keys() - stack.resources.keys()
     if added != arns.keys():
         names = ", ".join(sorted(added ^ arns.keys()))
         raise StackError(f"As part of the import operation, you cannot modify or add [{names}]")
     for name in arns:
         if "DeletionPolicy" not in template.body["Resources"][name]:
-            raise StackError(f"Resources [{name}] is missing the DeletionPolicy attribute in the template")
+            raise StackError(
+                f"Resources [{name}] is missing the DeletionPolicy attribute in the template"
+            )
     for each in (each for owner in stacks.all for each in owner.resources.values()):
         if each.request.type in _KINDS and each.physical.id in arns.values():
-            raise StackError(f"{each.physical.id} already exists in stack {each.request.stack_name}")
+            raise StackError(
+                f"{each.physical.id} already exists in stack {each.request.stack_name}"
+            )
 
 
 def _existing(api: ServiceApi, arn: str, type: str) -> Physical:

@@ -27,7 +27,9 @@ class NestedStack(Provider):
     def create(self, request: Request) -> Physical:
         template = self._template(request)
         if self._depth == _MOST_DEEP:
-            raise StackError(f"stacks are nested more than {_MOST_DEEP} deep; is one nested in itself?")
+            raise StackError(
+                f"stacks are nested more than {_MOST_DEEP} deep; is one nested in itself?"
+            )
         stack = self._deployer.stacks.add(self.name(request))
         self._depth += 1
         try:
@@ -62,8 +64,13 @@ class NestedStack(Provider):
 
 def _parameters(request: Request) -> dict[str, str]:
     given = request.properties.get("Parameters", {})
-    return {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
+    return {
+        name: ",".join(value) if isinstance(value, list) else str(value)
+        for name, value in given.items()
+    }
 
 
 def _physical(stack: Stack) -> Physical:
-    return Physical(stack.id, {f"Outputs.{name}": value for name, value in stack.output_values.items()})
+    return Physical(
+        stack.id, {f"Outputs.{name}": value for name, value in stack.output_values.items()}
+    )

@@ -57,7 +57,9 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
             raise StackError(f"{what} Rename {name} and update the stack again.")
         groups = api.backend("logs").groups
         if held is not None or (request.type == "AWS::Logs::LogGroup" and name in groups):
-            raise StackError(f"{name} already exists" + (f" in stack {stack_id}" if stack_id else ""))
+            raise StackError(
+                f"{name} already exists" + (f" in stack {stack_id}" if stack_id else "")
+            )
 
     def add(self, deployed: Deployed, stack_id: str) -> None:
         """Note that a resource exists, in a stack or without one."""
@@ -91,7 +93,9 @@ def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[st
             if not re.fullmatch("[A-Za-z0-9]{1,255}", name):
                 yield f"Template format error: {section} name {name} is non alphanumeric or too long."
     types = {name: each.request.type for name, each in present.items()}
-    changed = [name for name, each in template.resources.items() if types.get(name, each.type) != each.type]
+    changed = [
+        name for name, each in template.resources.items() if types.get(name, each.type) != each.type
+    ]
     if changed:
         what = "The new template modifies resource type of the following resources"
         yield f"Update of resource type is not permitted. {what}: [{', '.join(changed)}]"

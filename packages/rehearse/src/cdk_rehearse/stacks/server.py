@@ -45,7 +45,11 @@ def serving(application: Any) -> Iterator[str]:
 
 
 def _call(
-    reply: Callable[[Request], Response | None], original: Any, application: Any, environ: Any, start: Any
+    reply: Callable[[Request], Response | None],
+    original: Any,
+    application: Any,
+    environ: Any,
+    start: Any,
 ) -> Iterable[bytes]:
     try:
         response = reply(Request(environ))
@@ -65,7 +69,9 @@ def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Respon
         raise ApiError("ValidationError", f"a body may have at most {_MOST_BODY_BYTES:,} bytes")
     if not is_response and region != api.region:
         fix = f"run `rehearse --serve --region {region}` for those of {region}"
-        raise ApiError("ValidationError", f"this simulated account has stacks only in {api.region}; {fix}")
+        raise ApiError(
+            "ValidationError", f"this simulated account has stacks only in {api.region}; {fix}"
+        )
     if not is_response:
         return Response(_answer(api, request), mimetype="text/xml")
     is_expected = answers.receive(request.path.rpartition("/")[2], request.get_json(force=True))

@@ -34,7 +34,9 @@ def _is_lower(old: Any, new: Any, _: Any) -> bool:
 
 def _items(value: Any) -> dict[str, list[Any]]:
     """What cannot change of each item of a list, by its name."""
-    return {each.get("IndexName", each.get("Name")): [*map(each.get, _FIXED)] for each in value or ()}
+    return {
+        each.get("IndexName", each.get("Name")): [*map(each.get, _FIXED)] for each in value or ()
+    }
 
 
 _TESTS: Mapping[str, Callable[[Any, Any, Any], bool]] = {

@@ -107,7 +107,9 @@ class Stack:
         self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
         self.status, self.reason = status, reason
 
-    def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
+    def record(
+        self, logical_id: str, type: str, physical_id: str, status: str, reason: str = ""
+    ) -> None:
         """Record an event of a resource.
 
         Args:
@@ -136,7 +138,9 @@ class Stacks:
     def find(self, name_or_id: str) -> Stack | None:
         """Find a stack by id, or by name if it is not deleted."""
         for stack in reversed(self.all):
-            if stack.id == name_or_id or (stack.name == name_or_id and stack.status != "DELETE_COMPLETE"):
+            if stack.id == name_or_id or (
+                stack.name == name_or_id and stack.status != "DELETE_COMPLETE"
+            ):
                 return stack
         return None
 
@@ -176,7 +180,10 @@ class Stacks:
         missing = [name for name, each in declared if name not in given and "Default" not in each]
         if missing:
             raise TemplateError(f"Parameters: {missing} must have values")
-        return {name: self._parameter(each, given.get(name, each.get("Default"))) for name, each in declared}
+        return {
+            name: self._parameter(each, given.get(name, each.get("Default")))
+            for name, each in declared
+        }
 
     def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
         kind = declaration["Type"]
@@ -225,7 +232,9 @@ class Scope:
             return values[name]
         if name in self.resources:
             return self.resources[name].physical.id
-        raise TemplateError(f"Ref: nothing is called {name}, or it was not made because of its condition")
+        raise TemplateError(
+            f"Ref: nothing is called {name}, or it was not made because of its condition"
+        )
 
     def get_att(self, logical_id: str, attribute: str) -> Any:
         """Return an attribute of an existing resource."""
@@ -234,7 +243,9 @@ class Scope:
         attributes = self.resources[logical_id].physical.attributes
         if attribute not in attributes:
             known = sorted(attributes)
-            raise TemplateError(f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}")
+            raise TemplateError(
+                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}"
+            )
         return attributes[attribute]
 
     def import_value(self, name: str) -> str:
@@ -261,7 +272,9 @@ class Scope:
         """Return the Availability Zones of the Region."""
         api = self.stacks.api
         if region != api.region:
-            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {api.region}")
+            raise TemplateError(
+                f"Fn::GetAZs: {region} is not the Region of the stack, {api.region}"
+            )
         found = api.client("ec2").describe_availability_zones()["AvailabilityZones"]
         return [each["ZoneName"] for each in found]
 

@@ -32,13 +32,19 @@ def expect_codes(acknowledgements: Iterable[str]) -> None:
 
 def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
     """Return the rehearsal without the problems that are acknowledged; they are named apart."""
-    fitting = [[each for each in acknowledgements if _fits(found, one, each)] for one in found.problems]
+    fitting = [
+        [each for each in acknowledgements if _fits(found, one, each)] for one in found.problems
+    ]
     used = set(chain.from_iterable(fitting))
     return replace(
         found,
-        problems=tuple(each for each, fits in zip(found.problems, fitting, strict=True) if not fits),
+        problems=tuple(
+            each for each, fits in zip(found.problems, fitting, strict=True) if not fits
+        ),
         acknowledged=tuple(compress(found.problems, fitting)),
-        unused_acknowledgements=tuple(each for each in dict.fromkeys(acknowledgements) if each not in used),
+        unused_acknowledgements=tuple(
+            each for each in dict.fromkeys(acknowledgements) if each not in used
+        ),
     )
 
 

@@ -21,7 +21,9 @@ RESTORE = "undo this, or let an update replace what it took away"
 
 def since(number: int, step: Step) -> str:
     """Return since when something is so: a step of the operation, or an event before it."""
-    return f"after {step.subject}" if step.action == "meanwhile" else f"from step {number} ({step}) on"
+    return (
+        f"after {step.subject}" if step.action == "meanwhile" else f"from step {number} ({step}) on"
+    )
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,11 @@ class Sequence:
 
     def serving(self, moment: Moment | None) -> dict[str, str]:
         """What each endpoint serves at a moment."""
-        return {} if moment is None else {name: self.label(config) for name, config in moment.serving.items()}
+        return (
+            {}
+            if moment is None
+            else {name: self.label(config) for name, config in moment.serving.items()}
+        )
 
     def steps(self) -> tuple[RehearsedStep, ...]:
         """The changes of resources, in order."""
@@ -63,7 +69,9 @@ class Sequence:
 
     def _step(self, number: int, previous: Moment | None, moment: Moment) -> RehearsedStep:
         stack, logical_id = moment.stack, moment.step.subject
-        resources = self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
+        resources = (
+            self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
+        )
         both = {**self.outcome.after.resources, **self.outcome.before.resources, **resources}
         earlier, later = self.serving(previous), self.serving(moment)
         old = [each for each in moment.readings if self.is_old(each)]
@@ -83,7 +91,9 @@ class Sequence:
     def replaced(self) -> tuple[str, ...]:
         """The logical IDs whose physical resource is another one afterwards."""
         before, after = self.outcome.before.resources, self.outcome.after.resources
-        return tuple(place[1] for place, known in before.items() if after.get(place, known)[1] != known[1])
+        return tuple(
+            place[1] for place, known in before.items() if after.get(place, known)[1] != known[1]
+        )
 
     def instances(self) -> tuple[Instances, ...]:
         """The instances of each endpoint before, during and after the operation."""
@@ -96,7 +106,9 @@ class Sequence:
             highest = max([*totals, *(each.total for each in peaks)])
             by_type = self._highest_by_type(name, peaks)
             types = ", ".join(filter(None, by_type))
-            found.append(Instances(name, types, before.get(name, 0), highest, after.get(name, 0), by_type))
+            found.append(
+                Instances(name, types, before.get(name, 0), highest, after.get(name, 0), by_type)
+            )
         return tuple(found)
 
     def _highest_by_type(self, endpoint: str, peaks: Iterable[Peak]) -> dict[str, int]:
@@ -125,7 +137,9 @@ class Sequence:
         return found
 
 
-def _type_of(resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str) -> str:
+def _type_of(
+    resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str
+) -> str:
     """The type of a resource of a stack, or of a stack nested in it; empty if it no longer exists."""
     if (stack, logical_id) in resources:
         return resources[stack, logical_id][0]

@@ -43,7 +43,9 @@ def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tu
     yield _ENDPOINT, endpoint
     yield _OPERATION, "InvokeEndpointAsync" if config.async_inference_config else "InvokeEndpoint"
     yield from (("variant", each["VariantName"]) for each in config.production_variants)
-    yield from (("inference component", each.name) for each in account.components.of_endpoint(endpoint))
+    yield from (
+        ("inference component", each.name) for each in account.components.of_endpoint(endpoint)
+    )
     models: Any = account.api.backend("sagemaker")._models
     names = account.fleets.models_of(config.endpoint_config_name)
     for model in (models[name] for name in names if name in models):
@@ -63,7 +65,11 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
     try:
         return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
     except (KeyError, InvalidValueError):  # there is no index, or it is damaged
-        return [key.removeprefix(prefix) for key in objects if key.startswith(prefix) and is_archive(key)]
+        return [
+            key.removeprefix(prefix)
+            for key in objects
+            if key.startswith(prefix) and is_archive(key)
+        ]
 
 
 def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
@@ -74,7 +80,9 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
     """
     kept = {each[0] for each in before & after if each[1] == _ENDPOINT}
     for kind, endpoint in sorted({(each[1], each[0]) for each in before ^ after}):
-        old, new = ({each[2] for each in found if each[:2] == (endpoint, kind)} for found in (before, after))
+        old, new = (
+            {each[2] for each in found if each[:2] == (endpoint, kind)} for found in (before, after)
+        )
         gone, added, place = sorted(old - new), sorted(new - old), f"endpoint {endpoint}"
         if kind == _ENDPOINT:
             yield _noticed("", f"{place} {'no longer exists' if gone else 'is new'}")
@@ -86,6 +94,8 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
             is_generated = kind == "model" and all(map(GENERATED.search, gone))
             is_named = kind != "variant" and not is_generated
             text = f"{place} no longer has {kind} {some_of(gone)}"
-            yield replace(_noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING)
+            yield replace(
+                _noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING
+            )
         if added and endpoint in kept and kind != _OPERATION:
             yield _noticed("", f"{place} has the new {kind} {some_of(added)}")

@@ -37,7 +37,8 @@ class Code:
 
 _FACTS = json.loads(Path(__file__).with_name("basis.json").read_text())
 CODES = {
-    code: Code(**{**each, "severity": Severity(each["severity"])}) for code, each in _FACTS["codes"].items()
+    code: Code(**{**each, "severity": Severity(each["severity"])})
+    for code, each in _FACTS["codes"].items()
 }
 """Each code of a problem."""
 REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
@@ -52,7 +53,10 @@ def entries() -> Iterator[tuple[str, dict[str, str]]]:
         basis, fix = f"{each.basis}: {each.source}", each.fix or "the problem says what to change"
         facts = {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
         reasons = REFUSALS if code == "rehearse-update-fails" else ()
-        yield code, facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)}
+        yield (
+            code,
+            facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)},
+        )
 
 
 def refusal_of(reason: str) -> Code:

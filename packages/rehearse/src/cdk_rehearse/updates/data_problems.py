@@ -45,7 +45,9 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
         if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
         is_previous = use.has_previous_key
-        is_sure = use.is_own or loss.reading.refusal.startswith("kms:")  # others may be meant to lose it
+        is_sure = use.is_own or loss.reading.refusal.startswith(
+            "kms:"
+        )  # others may be meant to lose it
         is_error = loss.lasts and is_sure and not is_previous and place not in before
         yield Finding(
             _PREVIOUS_CODE if is_previous else _CODE,
@@ -91,7 +93,9 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
     last = _refused(sequence.outcome.moments[-1]) if found else set()
     for place, loss in found.items():
         loss.lasts = place in last
-    return dict(sorted(found.items(), key=lambda each: (not each[1].lasts, not each[1].reading.waits)))
+    return dict(
+        sorted(found.items(), key=lambda each: (not each[1].lasts, not each[1].reading.waits))
+    )
 
 
 def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
@@ -122,7 +126,9 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
         return "keep the permission for the old key, with old_key.grant_decrypt(role)"
     option = f"{_FIXES[use.data]['option']}(previous_encryption_keys=[...])"
     if reading.waits and not any(_keys_of(sequence.outcome.moments[-1], use)):
-        return f"put the old key into {option}, and remove it when nothing under it is needed any more"
+        return (
+            f"put the old key into {option}, and remove it when nothing under it is needed any more"
+        )
     return (
         f"deploy first with the new key in {option}, and in the next deployment use the new key and put the "
         "old one into this list; remove it when nothing under it is needed any more"

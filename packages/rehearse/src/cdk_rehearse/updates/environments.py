@@ -84,7 +84,12 @@ def _imported(version: Version, other: Version) -> dict[Place, str]:
 def _is_guarded(version: Version) -> bool:
     """Whether the CDK's function of this version refuses to change a parameter that is read."""
     folders = {each.directory for each in version.stacks if each.directory}
-    assets = (each for folder in folders for one in Assembly(folder).asset_manifests for each in one.files())
+    assets = (
+        each
+        for folder in folders
+        for one in Assembly(folder).asset_manifests
+        for each in one.files()
+    )
     codes = (each.path / "index.js" for each in assets if each.path is not None)
     return any(_GUARD in each.read_bytes() for each in codes if each.is_file())
 
@@ -110,7 +115,9 @@ def joined(parts: Mapping[str, Request], found: list[Rehearsal]) -> Rehearsal:
 
 def _names(part: Request, found: Rehearsal) -> set[str]:
     """The names of the stacks and endpoints of an environment."""
-    serving = chain({each.endpoint for each in found.instances}, *(each.serving for each in found.steps))
+    serving = chain(
+        {each.endpoint for each in found.instances}, *(each.serving for each in found.steps)
+    )
     return {*serving, *(each.name for each in (*part.old.stacks, *part.new.stacks))}
 
 
@@ -143,7 +150,9 @@ def _of_environment(value: Any, environment: str, several: set[str], first: int)
             case "depends_on_aws", tuple() as given:
                 changed[each.name] = tuple(map(numbered, given))
             case "steps" | "failures" | "instances" | "problems", tuple() as given:
-                changed[each.name] = tuple(_of_environment(one, environment, several, first) for one in given)
+                changed[each.name] = tuple(
+                    _of_environment(one, environment, several, first) for one in given
+                )
     return replace(value, **changed)
 
 

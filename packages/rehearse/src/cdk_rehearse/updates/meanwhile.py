@@ -79,7 +79,11 @@ class Meanwhile:
         """What an instance could not read before matters now."""
         endpoint = f"endpoint {_found('endpoint', subject, self._deployed(*ENDPOINT_TYPES))[0]}"
         if self.before is not None:
-            known = [each for each in self.before.readings if each.endpoint != endpoint or not each.refusal]
+            known = [
+                each
+                for each in self.before.readings
+                if each.endpoint != endpoint or not each.refusal
+            ]
             self.before = replace(self.before, readings=tuple(known))
         return f"a host of {endpoint} is replaced"
 
@@ -93,7 +97,10 @@ class Meanwhile:
         return "a day passes" if days == 1 else f"{days} days pass"
 
     def damaged(self, subject: str) -> str:
-        s3, objects = self.trial.account.client("s3"), {"/".join(each): each for each in self._objects()}
+        s3, objects = (
+            self.trial.account.client("s3"),
+            {"/".join(each): each for each in self._objects()},
+        )
         found = _found("object", subject.removeprefix("s3://"), dict.fromkeys(objects, ()))
         for bucket, key in map(objects.__getitem__, found):
             present = s3.head_object(Bucket=bucket, Key=key)
@@ -163,7 +170,10 @@ class Meanwhile:
         for stack in self.trial.account.stacks.all:
             for deployed in stack.resources.values():
                 for rule in deployed.properties.get("LifecycleConfiguration", {}).get("Rules", ()):
-                    if rule["Status"] == "Enabled" and int(rule.get("ExpirationInDays", days)) < days:
+                    if (
+                        rule["Status"] == "Enabled"
+                        and int(rule.get("ExpirationInDays", days)) < days
+                    ):
                         yield deployed.physical.id, rule.get("Prefix", "")
 
     def _instance_type(self, name: str) -> str:
@@ -178,6 +188,10 @@ def _found(what: str, subject: str, known: Mapping[str, tuple[str, ...]]) -> lis
     found = [name for name, others in known.items() if pattern.search(name) or subject in others]
     if not found:
         listed = [f"{name} ({others[0]})" if others else name for name, others in known.items()]
-        fix = f"pass one of {', '.join(listed[:_MOST_LISTED])}" if listed else "there is none; remove this"
+        fix = (
+            f"pass one of {', '.join(listed[:_MOST_LISTED])}"
+            if listed
+            else "there is none; remove this"
+        )
         raise InvalidValueError(f"meanwhile: there is no {what} {subject!r}; {fix}")
     return found

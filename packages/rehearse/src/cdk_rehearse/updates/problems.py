@@ -22,11 +22,17 @@ _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalabl
 _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
 
-def update_problems(sequence: Sequence, *, is_deletion: bool, fleets: Container[str]) -> Iterator[Finding]:
+def update_problems(
+    sequence: Sequence, *, is_deletion: bool, fleets: Container[str]
+) -> Iterator[Finding]:
     """The problems of an update without failures. The user has given the sizes of ``fleets``."""
     outcome = sequence.outcome
     if not outcome.is_complete:
-        code = "rehearse-name-collision" if _COLLISION.search(outcome.reason) else "rehearse-update-fails"
+        code = (
+            "rehearse-name-collision"
+            if _COLLISION.search(outcome.reason)
+            else "rehearse-update-fails"
+        )
         message = f"the update ends as {outcome.last_status}: {outcome.reason}"
         yield _refused(code, list(outcome.status)[-1], message)
     yield from reader_problems(sequence)
@@ -36,7 +42,9 @@ def update_problems(sequence: Sequence, *, is_deletion: bool, fleets: Container[
     yield from late_log_problems(outcome)
     if outcome.is_complete:
         paid = _PAID if is_deletion else PAID_BY_HOUR
-        yield from leftover_problems(f"after the {'deletion' if is_deletion else 'update'}", outcome, paid)
+        yield from leftover_problems(
+            f"after the {'deletion' if is_deletion else 'update'}", outcome, paid
+        )
         if not is_deletion:
             yield from _stopping(sequence)
 
@@ -68,7 +76,11 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
     after_types = {name: kind for (_, name), (kind, _) in sequence.outcome.after.resources.items()}
     for before, after in sequence.drops():
         is_scaling = after_types.get(after.moment.subject) in _TARGETS
-        keep = "max_capacity (MaxCapacity of the scalable target)" if is_scaling else "initial_instance_count"
+        keep = (
+            "max_capacity (MaxCapacity of the scalable target)"
+            if is_scaling
+            else "initial_instance_count"
+        )
         found = problem(
             "rehearse-fleet-shrinks",
             f"endpoint {after.endpoint}",
@@ -83,7 +95,9 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
 def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
     """The name and the logical IDs of an endpoint."""
     resources = sequence.outcome.before.resources.items()
-    return endpoint, *(name for (_, name), (_, each) in resources if each.endswith(f":endpoint/{endpoint}"))
+    return endpoint, *(
+        name for (_, name), (_, each) in resources if each.endswith(f":endpoint/{endpoint}")
+    )
 
 
 def _stopping(sequence: Sequence) -> Iterator[Finding]:
@@ -112,7 +126,11 @@ def _successor(sequence: Sequence, name: str) -> str:
     for place, (_, identifier) in before.items():
         if identifier.endswith(f":endpoint/{name}") and place in after:
             return after[place][1].rpartition("/")[2]
-    new = (name for place, (kind, name) in after.items() if kind in ENDPOINT_TYPES and place not in before)
+    new = (
+        name
+        for place, (kind, name) in after.items()
+        if kind in ENDPOINT_TYPES and place not in before
+    )
     return ", ".join(each.rpartition("/")[2] for each in new)
 
 
@@ -120,7 +138,10 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     """The problems after a failure of one step."""
     outcome = sequence.outcome
     status = outcome.last_status
-    if status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED") and not refusal_of(outcome.reason).is_wanted:
+    if (
+        status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED")
+        and not refusal_of(outcome.reason).is_wanted
+    ):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
         found = _refused("rehearse-rollback-fails", logical_id, message)
         fix = refusal_of(message).rollback_fix or CODES[found.code].fix
@@ -134,9 +155,15 @@ def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     """A warning if the stack does not notice that SageMaker returned to the old configuration."""
     if sequence.outcome.is_complete:
         lost = any(each.refusal for each in sequence.outcome.moments[-1].readings)
-        text = ", and the cleanup deletes the permissions that new instances of it need" if lost else ""
+        text = (
+            ", and the cleanup deletes the permissions that new instances of it need"
+            if lost
+            else ""
+        )
         message = "if SageMaker returns to the old configuration without an error, the stack reports success"
-        yield problem("rehearse-revert-unnoticed", logical_id, f"{message}, the old version serves{text}")
+        yield problem(
+            "rehearse-revert-unnoticed", logical_id, f"{message}, the old version serves{text}"
+        )
 
 
 def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Iterator[Finding]:
@@ -174,7 +201,9 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
         if reading.refusal and reading.endpoint not in seen:
             seen.add(reading.endpoint)
             message = "after `cdk destroy`, the retained endpoint cannot start an instance"
-            yield problem("rehearse-retained-needs", reading.endpoint, f"{message}: {reading.refusal}")
+            yield problem(
+                "rehearse-retained-needs", reading.endpoint, f"{message}: {reading.refusal}"
+            )
 
 
 def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
@@ -188,4 +217,6 @@ def _refused(code: str, place: str, message: str) -> Finding:
     refusal = refusal_of(message)
     if refusal.basis != "inferred":
         return problem(code, place, message, refusal.fix)
-    return replace(problem(code, place, message + _NOT_STATED, refusal.fix), severity=Severity.WARNING)
+    return replace(
+        problem(code, place, message + _NOT_STATED, refusal.fix), severity=Severity.WARNING
+    )

@@ -45,7 +45,9 @@ class State:
     def of(cls, account: SimulatedAccount) -> State:
         """Return the present state."""
         stacks = [stack for stack in account.stacks.all if stack.status != "DELETE_COMPLETE"]
-        deployed = {(stack.name, name): each for stack in stacks for name, each in stack.resources.items()}
+        deployed = {
+            (stack.name, name): each for stack in stacks for name, each in stack.resources.items()
+        }
         kinds = {place: (each.request.type, each.physical.id) for place, each in deployed.items()}
         return cls(kinds, deployed)
 
@@ -106,4 +108,6 @@ def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
     for deployed in stack.resources.values():
         remaining.pop(deployed.physical.id, None)
     found = remaining.values()
-    return tuple(Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in found)
+    return tuple(
+        Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in found
+    )

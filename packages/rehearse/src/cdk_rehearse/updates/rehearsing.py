@@ -74,7 +74,9 @@ def rehearse(
     return acknowledged(_asked(request), known)
 
 
-def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tuple[Version, Version]:
+def _with_parameters(
+    old: Version, new: Version, given: Mapping[str, str]
+) -> tuple[Version, Version]:
     """Give each stack the values of its parameters; an update keeps those that are deployed."""
     declared = {name for each in (*old.stacks, *new.stacks) for name in each.template.parameters}
     for name in given:
@@ -83,7 +85,10 @@ def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tu
     deployed = {each.name: each.parameters for each in old.stacks}
     before, after = (
         Version(
-            tuple(each.with_parameters({**deployed.get(each.name, {}), **given}) for each in version.stacks)
+            tuple(
+                each.with_parameters({**deployed.get(each.name, {}), **given})
+                for each in version.stacks
+            )
         )
         for version in (old, new)
     )
@@ -91,13 +96,20 @@ def _with_parameters(old: Version, new: Version, given: Mapping[str, str]) -> tu
 
 
 def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
-    known = {name for version in versions for stack in version.stacks for name in (stack.name, *stack.names)}
+    known = {
+        name
+        for version in versions
+        for stack in version.stacks
+        for name in (stack.name, *stack.names)
+    }
     for name in names:
         if name not in known:
             fix = f"pass one of {', '.join(sorted(known))}"
             raise InvalidValueError(f"stack {name!r} is in neither version; {fix}")
     if not known:
-        raise InvalidValueError("OLD and NEW are both none; pass an assembly or a template as one of them")
+        raise InvalidValueError(
+            "OLD and NEW are both none; pass an assembly or a template as one of them"
+        )
 
 
 def _chosen(old: Version, new: Version, stacks: tuple[str, ...]) -> tuple[Version, Version]:
@@ -133,7 +145,9 @@ def _asked(request: Request) -> Rehearsal:
         data = _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
         answer = pickle.loads(data)
     except OverBudgetError as error:
-        raise ConstructsTritonError(f"the rehearsal stopped: {error}; rehearse fewer stacks") from None
+        raise ConstructsTritonError(
+            f"the rehearsal stopped: {error}; rehearse fewer stacks"
+        ) from None
     if isinstance(answer, BaseException):
         raise answer
     if not isinstance(answer, Rehearsal):

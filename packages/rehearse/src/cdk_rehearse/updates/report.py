@@ -17,7 +17,15 @@ _LOGICAL_ID = re.compile(
 GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
 """The end of a name that CloudFormation generates, which is another one after each deployment."""
 
-__all__ = ["GENERATED", "Failure", "Instances", "Leftover", "Operation", "Rehearsal", "RehearsedStep"]
+__all__ = [
+    "GENERATED",
+    "Failure",
+    "Instances",
+    "Leftover",
+    "Operation",
+    "Rehearsal",
+    "RehearsedStep",
+]
 
 FailureEvent = Literal["fails", "answers FAILED", "reverts"]
 
@@ -134,7 +142,9 @@ class Operation:
     @property
     def succeeds(self) -> bool:
         """Whether the operation succeeds."""
-        return self.status.endswith("_COMPLETE") and "ROLLBACK" not in self.status and not self.reason
+        return (
+            self.status.endswith("_COMPLETE") and "ROLLBACK" not in self.status and not self.reason
+        )
 
 
 @dataclass(frozen=True)
@@ -192,7 +202,9 @@ class Rehearsal:
             text: A text of the rehearsal.
         """
         paths = self.construct_paths
-        return _LOGICAL_ID.sub(lambda match: paths.get(match["generated"] or match[0], match[0]), text)
+        return _LOGICAL_ID.sub(
+            lambda match: paths.get(match["generated"] or match[0], match[0]), text
+        )
 
     @property
     def point_of_no_return(self) -> int | None:

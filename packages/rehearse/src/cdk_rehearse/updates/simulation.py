@@ -67,7 +67,9 @@ def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
         known |= present
         events = tuple(each for each, error in refused.items() if error is None)
         unknown |= {each: error for each, error in refused.items() if error is not None}
-        named = {name.removesuffix(f" ({environment})"): count for name, count in whole.fleets.items()}
+        named = {
+            name.removesuffix(f" ({environment})"): count for name, count in whole.fleets.items()
+        }
         own = {name: named[name] for name in named if name in present or name in present.values()}
         chosen[environment] = replace(part, fleets=own, meanwhile=events)
     expect_known((name.partition(" (aws://")[0] for name in whole.fleets), known)
@@ -91,7 +93,8 @@ def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal
         ordered = _Pass(request, replace(CALM, seed=OTHER.seed, random_order=True)).run()
         errors = {_place(each) for each in ordered.errors}
         marked = [
-            each if _place(each) in errors else replace(each, severity=Severity.WARNING) for each in marked
+            each if _place(each) in errors else replace(each, severity=Severity.WARNING)
+            for each in marked
         ]
     notes = [f"what AWS does not document: {each.path} ({each.code})" for each in added]
     depends = (*_redeployments(request, found.steps), *notes)
@@ -104,7 +107,9 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
     for each in steps:
         if each.type in ENDPOINT_TYPES and (each.action, each.is_cleanup) == ("update", False):
             place = each.stack, each.logical_id
-            properties = [without(found[place].properties, "Tags") for found in (old, new) if place in found]
+            properties = [
+                without(found[place].properties, "Tags") for found in (old, new) if place in found
+            ]
             if _BOTH not in each.serving.values() and properties[:1] != properties[1:]:
                 step = f"step {each.number}, {each.logical_id},"
                 yield f"whether {step} starts new instances for the same configuration"
@@ -113,7 +118,9 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
 def _declared(version: Version) -> dict[tuple[str, str], Resource]:
     """The resources of all stacks, by stack and logical ID."""
     stacks = ((stack.name, stack.template.resources.items()) for stack in version.stacks)
-    return {(stack, logical_id): each for stack, resources in stacks for logical_id, each in resources}
+    return {
+        (stack, logical_id): each for stack, resources in stacks for logical_id, each in resources
+    }
 
 
 def _place(problem: Finding) -> tuple[str, str]:
@@ -170,7 +177,10 @@ class _Pass:
         """Add the types of resources that a rollback has deleted, from the templates."""
         declared = {**_declared(self.request.old), **_declared(self.request.new)}
         return tuple(
-            replace(each, type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""))
+            replace(
+                each,
+                type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""),
+            )
             for each in steps
         )
 
@@ -181,7 +191,9 @@ class _Pass:
         with opened([request.old, request.new], self.behaviour) as trial:
             outcome = trial.deploy(request.old, NONE)
             if not outcome.is_complete:
-                raise TemplateError(f"OLD cannot be deployed in the simulated account: {outcome.reason}")
+                raise TemplateError(
+                    f"OLD cannot be deployed in the simulated account: {outcome.reason}"
+                )
             trial.set_fleets(request.fleets)
             yield Meanwhile(trial, request)
 
@@ -235,7 +247,9 @@ def _events(
 
 def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: Trial) -> Behaviour:
     if event == "reverts":
-        changed = {GENERATED.sub("", name) for name, serving in step.serving.items() if serving == _BOTH}
+        changed = {
+            GENERATED.sub("", name) for name, serving in step.serving.items() if serving == _BOTH
+        }
         reverted = [name for name in trial.endpoints() if GENERATED.sub("", name) in changed]
         return replace(usual, endpoint_update="reverts", updated_endpoints=reverted)
     when: When = "after" if event == "fails" else event
@@ -257,7 +271,9 @@ def _last(sequence: Sequence) -> Moment | None:
 def _operation(sequence: Sequence | None) -> Operation | None:
     if sequence is None:
         return None
-    return Operation(sequence.outcome.last_status, sequence.outcome.reason, sequence.outcome.leftovers)
+    return Operation(
+        sequence.outcome.last_status, sequence.outcome.reason, sequence.outcome.leftovers
+    )
 
 
 def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:

@@ -48,7 +48,9 @@ class Outcome:
     @property
     def is_complete(self) -> bool:
         """Whether all stacks have what was asked for."""
-        ends = [each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()]
+        ends = [
+            each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()
+        ]
         return all(ends) and not self.reason
 
     @property
@@ -74,7 +76,9 @@ class Trial:
         self._published: set[Path] = set()
         account.execution_roles.knows_models = reads
 
-    def deploy(self, version: Version, former: Version, behaviour: Behaviour | None = None) -> Outcome:
+    def deploy(
+        self, version: Version, former: Version, behaviour: Behaviour | None = None
+    ) -> Outcome:
         """Deploy a version over a former one, and delete the stacks that it no longer has."""
         kept = {each.name for each in version.stacks}
         removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
@@ -170,7 +174,11 @@ class Trial:
     def endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
         found = State.of(self.account).resources.items()
-        return {arn.rpartition("/")[2]: name for (_, name), (kind, arn) in found if kind in ENDPOINT_TYPES}
+        return {
+            arn.rpartition("/")[2]: name
+            for (_, name), (kind, arn) in found
+            if kind in ENDPOINT_TYPES
+        }
 
     def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(
@@ -198,7 +206,13 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
         simulated.behaviour = behaviour
         for library, each in product(construct_libraries(), stacks):
             read = SynthesizedStack(
-                each.name, each.template, region=each.region, account=each.account, parameters=each.parameters
+                each.name,
+                each.template,
+                region=each.region,
+                account=each.account,
+                parameters=each.parameters,
             )
-            library.assume_adopted(read, simulated.api, lambda role: assume_role(simulated.api, role))
+            library.assume_adopted(
+                read, simulated.api, lambda role: assume_role(simulated.api, role)
+            )
         yield trial

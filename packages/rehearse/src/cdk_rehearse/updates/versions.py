@@ -119,7 +119,9 @@ class Version:
         Args:
             name: Name of the stack.
         """
-        return Version(tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks))
+        return Version(
+            tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks)
+        )
 
     @property
     def is_template(self) -> bool:

@@ -76,7 +76,8 @@ class _Drawing:
         self._graph = graph
         self._nodes = {each.key: each for each in graph.nodes}
         self._lines = {
-            each.key: [part for line in each.lines for part in _wrapped(line)] for each in graph.nodes
+            each.key: [part for line in each.lines for part in _wrapped(line)]
+            for each in graph.nodes
         }
         self._left: dict[Kind, float] = {}
         self._widths: dict[Kind, float] = {}
@@ -102,7 +103,9 @@ class _Drawing:
         """Return the column of a node; scaling is in that of what it scales."""
         if node.kind != "scaling":
             return node.kind
-        return next(self._nodes[each.end].kind for each in self._graph.edges if each.start == node.key)
+        return next(
+            self._nodes[each.end].kind for each in self._graph.edges if each.start == node.key
+        )
 
     def _place(self, node: Node, top: float) -> float:
         """Place a node and what belongs to it, and return the y of the lowest edge."""
@@ -127,7 +130,11 @@ class _Drawing:
 
     def lines(self) -> Iterator[str]:
         """Yield the elements: arrows first, so that boxes are over them, then their labels."""
-        placed = [each for each in self._graph.edges if each.start in self._boxes and each.end in self._boxes]
+        placed = [
+            each
+            for each in self._graph.edges
+            if each.start in self._boxes and each.end in self._boxes
+        ]
         for edge in placed:
             yield f'<path class="edge" d="{self._path(edge)}"/>'
         for key, box in self._boxes.items():
@@ -176,7 +183,10 @@ def _wrapped(text: str) -> Iterator[str]:
 def _shortened(graph: ServiceGraph) -> ServiceGraph:
     """Return a graph with the first callers and components, and one node for the others of each kind."""
     keys = {each.key for each in graph.nodes}
-    nodes, edges = list(graph.nodes), [each for each in graph.edges if {each.start, each.end} <= keys]
+    nodes, edges = (
+        list(graph.nodes),
+        [each for each in graph.edges if {each.start, each.end} <= keys],
+    )
     for kind in ("caller", "component"):
         others = {each.key for each in [each for each in graph.nodes if each.kind == kind][_MOST:]}
         if not others:

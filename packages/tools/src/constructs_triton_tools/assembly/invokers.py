@@ -25,7 +25,9 @@ def invokers_of(stack: SynthesizedStack, endpoint: str, logical_id: str) -> list
 def _statements(stack: SynthesizedStack) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for logical_id in stack.created(*_POLICIES):
         policy = stack.known_properties(logical_id)
-        for name in [each for key in ("Roles", "Users", "Groups") for each in policy.get(key) or ()]:
+        for name in [
+            each for key in ("Roles", "Users", "Groups") for each in policy.get(key) or ()
+        ]:
             yield from ((str(name), each) for each in _of_document(policy.get("PolicyDocument")))
     for logical_id in stack.created(*_PRINCIPALS):
         for policy in stack.known_properties(logical_id).get("Policies") or ():

@@ -94,7 +94,11 @@ class _Reader:
         yield from self._components(endpoint)
 
     def _variant(
-        self, endpoint: DeclaredEndpoint, variant: DeclaredVariant, declared: Mapping[str, Any], share: str
+        self,
+        endpoint: DeclaredEndpoint,
+        variant: DeclaredVariant,
+        declared: Mapping[str, Any],
+        share: str,
     ) -> Iterator[Node | Edge]:
         key = f"{endpoint.logical_id} {variant.name}"
         count = _instances(declared.get(variant.name, {}))
@@ -118,7 +122,9 @@ class _Reader:
             yield from self._scaling(key, f"inference-component/{component.name}", "copies")
             for container in component.containers:
                 # The containers of its base load an adapter.
-                yield from self._storage(key, container) if is_adapter else self._container(key, container)
+                yield from (
+                    self._storage(key, container) if is_adapter else self._container(key, container)
+                )
 
     def _scaling(
         self, scaled: str, resource_id: str, unit: str, instance_types: Sequence[str] = ()
@@ -142,7 +148,9 @@ class _Reader:
     def _storage(self, user: str, container: DeclaredContainer) -> Iterator[Node | Edge]:
         url = container.archive_url or container.files_url
         if url:
-            yield Node(f"storage {url}", "storage", (_shortened(self._without_placeholder(text_of(url))),))
+            yield Node(
+                f"storage {url}", "storage", (_shortened(self._without_placeholder(text_of(url))),)
+            )
             yield Edge(user, f"storage {url}", "reads")
 
     def _models(self, container: DeclaredContainer, url: Any) -> tuple[str, ...]:
@@ -163,7 +171,9 @@ class _Reader:
         for _, sync in model_syncs(self._stack, RESOURCE_TYPE, url):
             path = self._stack.asset(sync.manifest_key)
             try:
-                found += [] if path is None else Manifest.from_json(read_regular(path)).target_models
+                found += (
+                    [] if path is None else Manifest.from_json(read_regular(path)).target_models
+                )
             except (OSError, ValueError):
                 continue  # the assembly lacks the file; the template alone can be drawn too
         return found
@@ -191,7 +201,9 @@ def _target(policy: DeclaredPolicy, instance_types: Sequence[str]) -> str:
     tracking = policy.tracking
     if tracking is None:
         return "steps" if policy.properties.get("PolicyType") == "StepScaling" else "policy"
-    metric = tracking.get("PredefinedMetricSpecification") or tracking.get("CustomizedMetricSpecification")
+    metric = tracking.get("PredefinedMetricSpecification") or tracking.get(
+        "CustomizedMetricSpecification"
+    )
     found = metric or {}
     name = found.get("PredefinedMetricType") or found.get("MetricName") or "metric math"
     target = tracking.get("TargetValue")

@@ -86,8 +86,14 @@ def _parts() -> Iterator[Part]:
 def _python() -> Part:
     version = ".".join(map(str, sys.version_info[:3]))
     is_known = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1]
-    details = f"{version}, {sys.executable}" if is_known else f"{version}; install Python 3.11, 3.12 or 3.13"
-    return Part("Python", "works" if is_known else "missing", "everything", details, is_required=True)
+    details = (
+        f"{version}, {sys.executable}"
+        if is_known
+        else f"{version}; install Python 3.11, 3.12 or 3.13"
+    )
+    return Part(
+        "Python", "works" if is_known else "missing", "everything", details, is_required=True
+    )
 
 
 def _node() -> Part:
@@ -104,7 +110,9 @@ def _cdk() -> Part:
     version = _printed(str(own) if own.exists() else "cdk", "--version")
     is_version_2 = version.startswith("2.")
     details = version if is_version_2 else f"{version or 'not found'}; run `npm install -g {CDK}`"
-    return Part("cdk", "works" if is_version_2 else "missing", "synth and deploy from the shell", details)
+    return Part(
+        "cdk", "works" if is_version_2 else "missing", "synth and deploy from the shell", details
+    )
 
 
 def _triton_server() -> str:

@@ -22,27 +22,41 @@ from triton_model_check.facts.images import DEFAULT_VERSION
 _LARGE_BYTES = 2 * 10**9
 
 
-# fmt: off
 class _Build(TypedDict, total=False):
-    image_version: Annotated[str, Value(
-        "Triton release of the image", default=DEFAULT_VERSION, metavar="YY.MM")]
-    output: Annotated[Path, Value(
-        "also write the environment to this .tar or .tar.gz file", short="-o", metavar="FILE")]
-    extras: Annotated[Sequence[str] | None, Value(
-        "optional dependencies of the project", default_text="those of the lock file", flag="--extra",
-        metavar="NAME")]
-    index: Annotated[Sequence[str], Value(
-        "index to search before PyPI", default_text="those of the lock file", metavar="URL")]
+    image_version: Annotated[
+        str, Value("Triton release of the image", default=DEFAULT_VERSION, metavar="YY.MM")
+    ]
+    output: Annotated[
+        Path,
+        Value(
+            "also write the environment to this .tar or .tar.gz file", short="-o", metavar="FILE"
+        ),
+    ]
+    extras: Annotated[
+        Sequence[str] | None,
+        Value(
+            "optional dependencies of the project",
+            default_text="those of the lock file",
+            flag="--extra",
+            metavar="NAME",
+        ),
+    ]
+    index: Annotated[
+        Sequence[str],
+        Value("index to search before PyPI", default_text="those of the lock file", metavar="URL"),
+    ]
     default_index: Annotated[str, Value("index to search in place of PyPI", metavar="URL")]
     find_links: Annotated[Sequence[str], Value("folder or page with wheels", metavar="PATH")]
-    update: Annotated[bool, Value(
-        "choose the newest versions, and not those of the lock file", default=False)]
-# fmt: on
+    update: Annotated[
+        bool, Value("choose the newest versions, and not those of the lock file", default=False)
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``env`` and its actions."""
-    parser.description = "Build Python environments for the Python backend, and show what they contain."
+    parser.description = (
+        "Build Python environments for the Python backend, and show what they contain."
+    )
     build_parser, show_parser = add_actions(
         parser,
         build=(

@@ -9,7 +9,10 @@ from typing import Any
 
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.building.environments.contents import EnvironmentContents, read_contents
+from constructs_triton_tools.building.environments.contents import (
+    EnvironmentContents,
+    read_contents,
+)
 
 __all__ = ["add_show_arguments", "run_show"]
 
@@ -50,11 +53,16 @@ def _as_json(archive: Path, contents: EnvironmentContents) -> dict[str, Any]:
 
 def _print(archive: Path, contents: EnvironmentContents) -> None:
     lock = contents.lock
-    sizes = f"{archive.stat().st_size / 1e6:,.1f} MB, {contents.unpacked_bytes / 1e6:,.1f} MB unpacked"
+    sizes = (
+        f"{archive.stat().st_size / 1e6:,.1f} MB, {contents.unpacked_bytes / 1e6:,.1f} MB unpacked"
+    )
     print_lines(
-        f"{archive}: Python {contents.python or 'unknown'}" + (f" on {lock.platform}" if lock else ""),
+        f"{archive}: Python {contents.python or 'unknown'}"
+        + (f" on {lock.platform}" if lock else ""),
         f"size:  {sizes}",
-        f"lock:  sha256 {contents.lock_sha256}" if lock else "lock:  none, built by another program",
+        f"lock:  sha256 {contents.lock_sha256}"
+        if lock
+        else "lock:  none, built by another program",
         "",
     )
     rows = [(each.name, each.version, each.license or "not stated") for each in contents.packages]

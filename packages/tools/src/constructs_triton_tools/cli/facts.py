@@ -21,14 +21,19 @@ from triton_model_check.facts.inference_ami import default_inference_ami
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``facts image``, ``facts instance`` and ``facts environment``."""
-    parser.description = "Look up what AWS and NVIDIA publish. Works without a network and an account."
+    parser.description = (
+        "Look up what AWS and NVIDIA publish. Works without a network and an account."
+    )
     topics = parser.add_subparsers(dest="topic", required=True, metavar="TOPIC")
     image = _add_topic(
         topics, "image", "show the image URIs of a Triton release in a Region, and its versions"
     )
     add_common(image, "--region", required=True, help="AWS Region, for example eu-west-1")
     image.add_argument(
-        "--version", default=images.DEFAULT_VERSION, metavar="V", help="Triton release (default: %(default)s)"
+        "--version",
+        default=images.DEFAULT_VERSION,
+        metavar="V",
+        help="Triton release (default: %(default)s)",
     )
     image.add_argument(
         "--instance-type",
@@ -37,8 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     instance = _add_topic(topics, "instance", "show the hardware of an instance type")
     instance.add_argument("name", metavar="TYPE", help="for example ml.g5.xlarge")
-    environment = _add_topic(topics, "environment", "list the environment variables that the container reads")
-    environment.add_argument("--version", metavar="V", help="list only variables of this Triton release")
+    environment = _add_topic(
+        topics, "environment", "list the environment variables that the container reads"
+    )
+    environment.add_argument(
+        "--version", metavar="V", help="list only variables of this Triton release"
+    )
     for topic in (image, instance, environment):
         add_common(topic, "--json")
 
@@ -61,7 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
         print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
         if findings:
             print_note(*format_findings(findings).split("\n"))
-    return EXIT_WRONG if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_SUCCESS
+    return (
+        EXIT_WRONG
+        if any(finding.severity is Severity.ERROR for finding in findings)
+        else EXIT_SUCCESS
+    )
 
 
 def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
@@ -69,7 +82,14 @@ def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]
     held = asdict(images.image_version(version))
     answer: dict[str, Any] = {
         key: held[key]
-        for key in ("version", "python", "cuda", "tensorrt", "released_on", "min_compute_capability")
+        for key in (
+            "version",
+            "python",
+            "cuda",
+            "tensorrt",
+            "released_on",
+            "min_compute_capability",
+        )
     }
     answer["backends"] = sorted(held["backends"])
     answer["removed_backends"] = sorted(held["removed_backends"])
@@ -110,7 +130,9 @@ def _run_environment(arguments: argparse.Namespace) -> int:
 def _reads(row: Mapping[str, Any], version: str | None) -> bool:
     if version is None:
         return True
-    return is_at_least(version, row["since"]) and not (row["until"] and is_at_least(version, row["until"]))
+    return is_at_least(version, row["since"]) and not (
+        row["until"] and is_at_least(version, row["until"])
+    )
 
 
 def _shown(value: Any) -> str:

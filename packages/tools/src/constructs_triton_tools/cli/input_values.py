@@ -51,8 +51,13 @@ def _read_file(name: str, file: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.empty(1, dtype=object)
         array[0] = read_file(file, MAX_ARRAY_BYTES)
     except (OSError, ValueError, EOFError) as error:
-        hint = _file_hint(name, str(file).rpartition(":")[0]) or "write @ and the path of a readable file"
-        raise InvalidValueError(f"--input {name}: {file} cannot be read ({error}); {hint}") from None
+        hint = (
+            _file_hint(name, str(file).rpartition(":")[0])
+            or "write @ and the path of a readable file"
+        )
+        raise InvalidValueError(
+            f"--input {name}: {file} cannot be read ({error}); {hint}"
+        ) from None
     return array
 
 
@@ -121,7 +126,9 @@ def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
         shape = list(np.shape(values))
         if datatype.datatype == "BF16":
             return np.array(values, dtype=np.float32).astype(dtype_of(datatype))
-        return read_values(f"--input {name}", values, datatype, shape, int(np.prod(shape))).reshape(shape)
+        return read_values(f"--input {name}", values, datatype, shape, int(np.prod(shape))).reshape(
+            shape
+        )
     except (ValueError, ResponseDecodingError) as error:
         hint = _file_hint(name, text) or "write 1,2 or [[1],[2]]"
         raise InvalidValueError(

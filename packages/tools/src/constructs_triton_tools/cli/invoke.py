@@ -17,7 +17,12 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.cli.invoke_bodies import print_stream, print_token, read_body, send_body
+from constructs_triton_tools.cli.invoke_bodies import (
+    print_stream,
+    print_token,
+    read_body,
+    send_body,
+)
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import (
     Body,
@@ -72,35 +77,51 @@ examples:
 """
 
 
-# fmt: off
 class _Inputs(TypedDict, total=False):
-    inputs: Annotated[Sequence[str], Value(
-        "an input tensor, see below", flag="--input", metavar="NAME=VALUE")]
+    inputs: Annotated[
+        Sequence[str], Value("an input tensor, see below", flag="--input", metavar="NAME=VALUE")
+    ]
     random: Annotated[bool, Value("send random data for every input", default=False)]
     zeros: Annotated[bool, Value("send zeros for every input", default=False)]
-    print_token: Annotated[bool, Value(
-        "send nothing, and print an API key for SageMaker's OpenAI path", default=False)]
+    print_token: Annotated[
+        bool, Value("send nothing, and print an API key for SageMaker's OpenAI path", default=False)
+    ]
 
 
 class _Answer(TypedDict, total=False):
-    outputs: Annotated[Sequence[str] | None, Value(
-        "return only this output", flag="--output", metavar="NAME")]
-    stream: Annotated[bool, Value(
-        "call a model that generates, and print its text as it arrives; Triton needs inference_type "
-        "generate_stream, and a body \"stream\": true", default=False)]
-    record: Annotated[Path, Value(
-        "add the request and its response to FILE, for `constructs-triton verify`", metavar="FILE")]
-    valid_for: Annotated[timedelta, Value(
-        "how long a printed token is valid, at most 12h; it expires with temporary credentials",
-        default=timedelta(hours=12), default_text="12h", metavar="DURATION", read=parse_duration)]
-# fmt: on
+    outputs: Annotated[
+        Sequence[str] | None, Value("return only this output", flag="--output", metavar="NAME")
+    ]
+    stream: Annotated[
+        bool,
+        Value(
+            "call a model that generates, and print its text as it arrives; Triton needs inference_type "
+            'generate_stream, and a body "stream": true',
+            default=False,
+        ),
+    ]
+    record: Annotated[
+        Path,
+        Value(
+            "add the request and its response to FILE, for `constructs-triton verify`",
+            metavar="FILE",
+        ),
+    ]
+    valid_for: Annotated[
+        timedelta,
+        Value(
+            "how long a printed token is valid, at most 12h; it expires with temporary credentials",
+            default=timedelta(hours=12),
+            default_text="12h",
+            metavar="DURATION",
+            read=parse_duration,
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = (
-        "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
-    )
+    parser.description = "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
     parser.epilog = _EPILOG
     add_called_endpoint(parser)
     values = parser.add_mutually_exclusive_group(required=True)
@@ -161,7 +182,10 @@ def _stream(arguments: argparse.Namespace) -> int:
         "--batch": (arguments.batch, "the generate extension derives shapes itself; remove it"),
         "--output": (arguments.outputs, "a stream has all outputs; remove it"),
         "--record": (arguments.record, "`verify` sends no streams; remove it"),
-        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream; remove it"),
+        "--target-model": (
+            arguments.target_model,
+            "multi-model endpoints cannot stream; remove it",
+        ),
     }
     refuse_with("--stream", unfit)
     if arguments.body:
@@ -193,7 +217,9 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
 
     likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
     shapes, is_random = read_shapes(arguments.shapes), arguments.random
-    return {**sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)}
+    return {
+        **sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)
+    }
 
 
 def _names_of_archive(target_model: str) -> list[str]:
@@ -232,7 +258,11 @@ def _record(
     path = arguments.record
     before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
     request = RecordedRequest.of(
-        f"request-{len(before) + 1}", inputs, result, datatypes=datatypes, target_model=arguments.target_model
+        f"request-{len(before) + 1}",
+        inputs,
+        result,
+        datatypes=datatypes,
+        target_model=arguments.target_model,
     )
     RecordedRequests([*before, request]).save(path)
 
@@ -301,7 +331,9 @@ def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _print_result(result: InferenceResult) -> None:
-    milliseconds = f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
+    milliseconds = (
+        f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
+    )
     rows = (
         (entry["name"], entry["datatype"], entry["shape"], _shorten(result[entry["name"]]))
         for entry in describe(result)["outputs"]

@@ -81,18 +81,28 @@ def print_token(arguments: argparse.Namespace) -> None:
         InvalidValueError: the endpoint is a container, or ``--valid-for`` is out of range.
     """
     if is_container(arguments):
-        raise InvalidValueError("--print-token: a container needs no token; give the name of an endpoint")
+        raise InvalidValueError(
+            "--print-token: a container needs no token; give the name of an endpoint"
+        )
     if not 1 <= (seconds := int(arguments.valid_for.total_seconds())) <= LONGEST_SECONDS:
         raise InvalidValueError(f"--valid-for: must be from 1s to 12h, got {seconds}s; write 12h")
     transport = SageMakerTransport(
         arguments.endpoint, session=open_session(arguments), endpoint_url=arguments.endpoint_url
     )
     token, expires = transport.bearer_token(seconds), datetime.now(UTC) + arguments.valid_for
-    path = f"inference-components/{arguments.inference_component}/" if arguments.inference_component else ""
+    path = (
+        f"inference-components/{arguments.inference_component}/"
+        if arguments.inference_component
+        else ""
+    )
     address = transport.client("sagemaker-runtime").meta.endpoint_url
     url = f"{address}/endpoints/{arguments.endpoint}/{path}openai/v1"
     if arguments.json:
-        print_json({"base_url": url, "api_key": token, "expires": expires.isoformat(timespec="seconds")})
+        print_json(
+            {"base_url": url, "api_key": token, "expires": expires.isoformat(timespec="seconds")}
+        )
     else:
         print_lines(token)
-        print_note(f"base URL: {url}", f"the token expires at {expires:%Y-%m-%d %H:%M} UTC, or earlier")
+        print_note(
+            f"base URL: {url}", f"the token expires at {expires:%Y-%m-%d %H:%M} UTC, or earlier"
+        )

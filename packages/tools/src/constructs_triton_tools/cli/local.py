@@ -57,23 +57,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_sources(up: argparse.ArgumentParser) -> None:
     """Declare where the endpoints come from, and which of them run."""
-    # fmt: off
-    up.add_argument("source", nargs="?", type=Path, metavar="PATH",
-                    help="folder that `npx cdk synth` wrote, a model repository, or a .tar.gz "
-                         "(default: cdk.out)")
-    up.add_argument("--aws-endpoint-url", metavar="URL",
-                    help="run the endpoints that are deployed at this AWS API, with their archives from S3")
+    up.add_argument(
+        "source",
+        nargs="?",
+        type=Path,
+        metavar="PATH",
+        help="folder that `npx cdk synth` wrote, a model repository, or a .tar.gz "
+        "(default: cdk.out)",
+    )
+    up.add_argument(
+        "--aws-endpoint-url",
+        metavar="URL",
+        help="run the endpoints that are deployed at this AWS API, with their archives from S3",
+    )
     add_common(up, "--stack")
-    up.add_argument("--model", metavar="NAME",
-                    help="model to serve, for a repository or an archive with several models")
-    up.add_argument("--multi-model", action="store_true",
-                    help="serve all top-level models of a repository, or all archives of a folder; "
-                         "callers choose one with TargetModel")
+    up.add_argument(
+        "--model",
+        metavar="NAME",
+        help="model to serve, for a repository or an archive with several models",
+    )
+    up.add_argument(
+        "--multi-model",
+        action="store_true",
+        help="serve all top-level models of a repository, or all archives of a folder; "
+        "callers choose one with TargetModel",
+    )
     add_called_models(up)
-    up.add_argument("--watch", action="store_true",
-                    help="when files below PATH change, start the endpoints again with the new files; the "
-                         "previous models serve until the new ones are ready")
-    # fmt: on
+    up.add_argument(
+        "--watch",
+        action="store_true",
+        help="when files below PATH change, start the endpoints again with the new files; the "
+        "previous models serve until the new ones are ready",
+    )
 
 
 def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_two_sources(arguments)
     _refuse_beside_engine(arguments)
     if arguments.uses_stand_ins is False and arguments.stand_ins:
-        raise InvalidValueError("--stand-in: cannot be combined with --no-stand-ins; remove one of them")
+        raise InvalidValueError(
+            "--stand-in: cannot be combined with --no-stand-ins; remove one of them"
+        )
     chosen = given(arguments, LocalRunOptions)
     chosen["stand_ins"] = find_stand_ins(chosen.get("stand_ins", {}))
     options = RunOptions(
@@ -143,7 +160,9 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
     """Reject options of the bundled server together with ``--engine``, and ``--image`` without it."""
     if arguments.engine is None:
         if arguments.images:
-            raise InvalidValueError("--image: applies to containers only; set --engine to docker or podman")
+            raise InvalidValueError(
+                "--image: applies to containers only; set --engine to docker or podman"
+            )
         return
     for name in ("python", "tritonserver", "stand_ins", "uses_private_mounts", "allow_open_ports"):
         if getattr(arguments, name) is not None:
@@ -215,9 +234,13 @@ def _print_ready(
     regions: set[str] = set()
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
-        targets = [line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)]
+        targets = [
+            line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)
+        ]
         components = [_component_line(each) for each in endpoint.components.values()]
-        is_first = endpoint.spec.region not in regions  # the calls of the others have the same client
+        is_first = (
+            endpoint.spec.region not in regions
+        )  # the calls of the others have the same client
         example = call_example(url, endpoint, bucket_folder, has_client=is_first)
         print_lines(*targets, *components, *example.split("\n"))
         regions.add(endpoint.spec.region)
@@ -235,7 +258,9 @@ def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
     if container.fetch_archive is not None:
         archives = f"the archives below {container.model_data_url}, downloaded on the first call"
         return (
-            [f"  variant {name}: {models}", f"  {archives}"] if models else [f"  variant {name}: {archives}"]
+            [f"  variant {name}: {models}", f"  {archives}"]
+            if models
+            else [f"  variant {name}: {archives}"]
         )
     return [
         f"  variant {name}: {models or 'no archives yet'}",
@@ -251,14 +276,20 @@ def _models_of(container: MultiModelContainer, url: str) -> str:
         return f"{len(named.target_models):,} models by name: {some_of(named.target_models, named.listing)}"
     archives = container.archive_names()
     return (
-        f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}" if archives else ""
+        f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}"
+        if archives
+        else ""
     )
 
 
 def _component_line(component: LocalComponent) -> str:
     start = "; starts at zero copies, its first call wakes it" if component.copies.are_zero else ""
-    return f"  inference component {component.spec.name}: {_model_of(component.spec.container)}{start}"
+    return (
+        f"  inference component {component.spec.name}: {_model_of(component.spec.container)}{start}"
+    )
 
 
 def _model_of(container: ContainerSpec) -> str:
-    return container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
+    return container.environment.get(
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model"
+    )

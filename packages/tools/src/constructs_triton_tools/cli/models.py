@@ -28,16 +28,18 @@ _ACTIONS = {
 }
 
 
-# fmt: off
 class _Place(TypedDict, total=False):
     prefix: Annotated[str, Value("key prefix in the bucket", default="models/")]
-    resource: Annotated[str, Value(
-        "logical ID of the models' resource, if the stack has several", metavar="ID")]
+    resource: Annotated[
+        str, Value("logical ID of the models' resource, if the stack has several", metavar="ID")
+    ]
 
 
 class _Checked(TypedDict, total=False):
-    check: Annotated[bool, Value(
-        "refuse models in which the check finds errors", default=True, flag="--no-check")]
+    check: Annotated[
+        bool,
+        Value("refuse models in which the check finds errors", default=True, flag="--no-check"),
+    ]
 
 
 class _Added(_Checked, total=False):
@@ -45,15 +47,19 @@ class _Added(_Checked, total=False):
 
 
 class _Removed(TypedDict, total=False):
-    delete_archive: Annotated[bool, Value(
-        "delete the archive too; requests that are using it may fail", default=False)]
+    delete_archive: Annotated[
+        bool, Value("delete the archive too; requests that are using it may fail", default=False)
+    ]
 
 
 class _Synced(_Checked, total=False):
-    prune_after_days: Annotated[float, Value(
-        "delete archives that this command added and that no name has used for DAYS, at least 1",
-        metavar="DAYS")]
-# fmt: on
+    prune_after_days: Annotated[
+        float,
+        Value(
+            "delete archives that this command added and that no name has used for DAYS, at least 1",
+            metavar="DAYS",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parsers[name].add_argument("name", metavar="NAME", help="name of the model in the index")
     add_source = parsers["add"].add_argument
     add_source("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
-    parsers["sync"].add_argument("source", type=Path, metavar="REPOSITORY", help="a model repository")
+    parsers["sync"].add_argument(
+        "source", type=Path, metavar="REPOSITORY", help="a model repository"
+    )
     add_options(parsers["add"], _Added)
     add_options(parsers["remove"], _Removed)
     add_options(parsers["sync"], _Synced)
@@ -106,7 +114,9 @@ def _library(arguments: argparse.Namespace) -> ModelLibrary:
     session = open_session(arguments)
     with reaching_aws():
         if arguments.stack is not None:
-            return ModelLibrary.from_stack(arguments.stack, resource=arguments.resource, session=session)
+            return ModelLibrary.from_stack(
+                arguments.stack, resource=arguments.resource, session=session
+            )
         return ModelLibrary(arguments.bucket, arguments.prefix, session=session)
 
 
@@ -140,7 +150,10 @@ def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     days = arguments.prune_after_days
     if days is not None:
-        confirm(arguments, lambda: f"Delete archives below {library.url} without a name for {days:g} days?")
+        confirm(
+            arguments,
+            lambda: f"Delete archives below {library.url} without a name for {days:g} days?",
+        )
     change = library.sync(
         arguments.source,
         prune_after=None if days is None else timedelta(days=days),

@@ -78,7 +78,9 @@ def add_options(
         )
 
 
-def add_actions(parser: argparse.ArgumentParser, **texts: tuple[str, str]) -> list[argparse.ArgumentParser]:
+def add_actions(
+    parser: argparse.ArgumentParser, **texts: tuple[str, str]
+) -> list[argparse.ArgumentParser]:
     """Declare the actions of a command, each with its line of the help and its description."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     return [
@@ -109,7 +111,10 @@ def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
 def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = False) -> None:
     """Declare the endpoint, the Region and the profile."""
     parser.add_argument(
-        "endpoint", metavar="ENDPOINT", help="name of the endpoint", nargs="?" if has_stack else None
+        "endpoint",
+        metavar="ENDPOINT",
+        help="name of the endpoint",
+        nargs="?" if has_stack else None,
     )
     if has_stack:
         add_common(parser, "--stack", help="all endpoints of this CloudFormation stack")
@@ -126,11 +131,15 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
     from constructs_triton_tools.operations.stack_endpoints import endpoints_of_stack
 
     if (arguments.endpoint is None) == (arguments.stack is None):
-        raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")
+        raise InvalidValueError(
+            "ENDPOINT: give the name of an endpoint, or --stack with the name of a stack"
+        )
     return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]
 
 
-def read_each(names: Sequence[str], read: Callable[[str], _Result]) -> tuple[list[_Result], list[str]]:
+def read_each(
+    names: Sequence[str], read: Callable[[str], _Result]
+) -> tuple[list[_Result], list[str]]:
     """Read endpoints, and return the errors of those that cannot be read if others of the stack can."""
     results, errors = [], []
     for name in names:
@@ -147,55 +156,101 @@ def parse_duration(text: str) -> timedelta:
     """Read a duration such as ``90s``, ``15m``, ``1h`` or ``2d``."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"must be a number and s, m, h or d, such as 15m, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be a number and s, m, h or d, such as 15m, got {text!r}"
+        )
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 # --- requests ---------------------------------------------------------------------------------------------
 
 
-# fmt: off
 class Connection(TypedDict, total=False):
     """How a request reaches an endpoint or an inference component."""
 
-    inference_component: Annotated[str, Value(
-        "inference component, on an endpoint that has them", metavar="NAME")]
-    wake_timeout: Annotated[float, Value(
-        "how long to wait for the first copy of a component that scales to zero", default=0,
-        limit=RangeLimit(0, None, "seconds"), metavar="SECONDS")]
-    index: Annotated[str, Value(
-        "index.json that maps model names to archives",
-        default_text="that of the endpoint, which needs permission to describe it", metavar="S3_URI")]
+    inference_component: Annotated[
+        str, Value("inference component, on an endpoint that has them", metavar="NAME")
+    ]
+    wake_timeout: Annotated[
+        float,
+        Value(
+            "how long to wait for the first copy of a component that scales to zero",
+            default=0,
+            limit=RangeLimit(0, None, "seconds"),
+            metavar="SECONDS",
+        ),
+    ]
+    index: Annotated[
+        str,
+        Value(
+            "index.json that maps model names to archives",
+            default_text="that of the endpoint, which needs permission to describe it",
+            metavar="S3_URI",
+        ),
+    ]
 
 
 class Body(TypedDict, total=False):
     """A request that is sent as it is."""
 
-    body: Annotated[str, Value(
-        "a whole request as a JSON object, such as a chat completion, or @ and the path of its file",
-        metavar="JSON")]
+    body: Annotated[
+        str,
+        Value(
+            "a whole request as a JSON object, such as a chat completion, or @ and the path of its file",
+            metavar="JSON",
+        ),
+    ]
 
 
 class Requests(TypedDict, total=False):
     """Which model answers requests, and the form of their inputs."""
 
-    batch: Annotated[bool, Value(
-        "add a batch axis of size 1 to every input (for max_batch_size above 0)", default=False)]
-    repository: Annotated[Path, Value(
-        "model repository with the shapes of random data, and with the names of tensors for errors",
-        default=Path("models"), metavar="DIR")]
-    model: Annotated[str, Value(
-        "model of that repository", default_text="the one with the endpoint's name, or the only one",
-        metavar="NAME")]
-    shapes: Annotated[Sequence[str], Value(
-        "dims of an input for random data, without the batch dimension",
-        default_text="1 for each variable size", flag="--shape", metavar="NAME=DIMS")]
-    target_model: Annotated[str, Value(
-        "model of a multi-model endpoint, by its name or by that of its archive", metavar="MODEL")]
-    target_variant: Annotated[str, Value(
-        "variant that answers, whose instances a load test counts alone",
-        default_text="SageMaker chooses one by the weights", metavar="NAME")]
-# fmt: on
+    batch: Annotated[
+        bool,
+        Value(
+            "add a batch axis of size 1 to every input (for max_batch_size above 0)", default=False
+        ),
+    ]
+    repository: Annotated[
+        Path,
+        Value(
+            "model repository with the shapes of random data, and with the names of tensors for errors",
+            default=Path("models"),
+            metavar="DIR",
+        ),
+    ]
+    model: Annotated[
+        str,
+        Value(
+            "model of that repository",
+            default_text="the one with the endpoint's name, or the only one",
+            metavar="NAME",
+        ),
+    ]
+    shapes: Annotated[
+        Sequence[str],
+        Value(
+            "dims of an input for random data, without the batch dimension",
+            default_text="1 for each variable size",
+            flag="--shape",
+            metavar="NAME=DIMS",
+        ),
+    ]
+    target_model: Annotated[
+        str,
+        Value(
+            "model of a multi-model endpoint, by its name or by that of its archive",
+            metavar="MODEL",
+        ),
+    ]
+    target_variant: Annotated[
+        str,
+        Value(
+            "variant that answers, whose instances a load test counts alone",
+            default_text="SageMaker chooses one by the weights",
+            metavar="NAME",
+        ),
+    ]
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
@@ -254,9 +309,13 @@ def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
         return
     print_note(f"{question()} [y/N]")
     if not sys.stdin.isatty():
-        raise InvalidValueError("--yes: nothing was done, because no terminal can answer; add --yes")
+        raise InvalidValueError(
+            "--yes: nothing was done, because no terminal can answer; add --yes"
+        )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidValueError("--yes: nothing was done, because the answer was no; answer y, or add --yes")
+        raise InvalidValueError(
+            "--yes: nothing was done, because the answer was no; answer y, or add --yes"
+        )
 
 
 def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:

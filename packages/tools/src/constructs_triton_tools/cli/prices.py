@@ -21,9 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "it, and write a dated CSV file with --output. Needs the permission pricing:GetProducts. Discounts, "
         "Savings Plans and taxes are not included."
     )
-    parser.add_argument("types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge")
+    parser.add_argument(
+        "types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge"
+    )
     add_common(parser, "--region", "--profile")
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write for the option --prices")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="CSV file to write for the option --prices"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,11 @@ from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
-from constructs_triton_tools.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
+from constructs_triton_tools.planning.recommender_request import (
+    MULTI_MODEL_REASON,
+    Phase,
+    RecommenderRequest,
+)
 
 #: The fields of ContainerConfig with their option and its text.
 _CONTAINER = {
@@ -43,15 +47,18 @@ example, a default job, which recommends instance types, and the load test of AW
 """
 
 
-# fmt: off
 class _Output(TypedDict):
     output: Annotated[Path, Value("file to write", short="-o", metavar="FILE")]
 
 
 class _Files(_Output, total=False):
-    template: Annotated[Path, Value(
-        "synthesized template that has the model; multi-model endpoints are refused", metavar="FILE")]
-# fmt: on
+    template: Annotated[
+        Path,
+        Value(
+            "synthesized template that has the model; multi-model endpoints are refused",
+            metavar="FILE",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +127,10 @@ def _request(arguments: argparse.Namespace) -> int:
         raise InvalidValueError(
             "--instance-type: is required for an advanced job; set 1 to 10 instance types"
         )
-    values = {"phases": () if is_default else (Phase(2, 2, 1500),), **chosen(arguments, RecommenderRequest)}
+    values = {
+        "phases": () if is_default else (Phase(2, 2, 1500),),
+        **chosen(arguments, RecommenderRequest),
+    }
     request = RecommenderRequest(
         **values, instance_types=arguments.instance_types, container=_container(arguments)
     ).to_request()
@@ -139,11 +149,15 @@ def check_template(path: Path) -> None:
     for logical_id in stack.created("AWS::SageMaker::Model"):
         container = stack.known_properties(logical_id).get("PrimaryContainer") or {}
         if container.get("Mode") == "MultiModel":
-            raise InvalidValueError(f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}")
+            raise InvalidValueError(
+                f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}"
+            )
 
 
 def _container(arguments: argparse.Namespace) -> dict[str, Any]:
-    found = {key: getattr(arguments, name.replace("-", "_")) for key, (name, _) in _CONTAINER.items()}
+    found = {
+        key: getattr(arguments, name.replace("-", "_")) for key, (name, _) in _CONTAINER.items()
+    }
     values = {key: value for key, value in found.items() if value}
     if "SupportedContentTypes" in values:
         values["SupportedContentTypes"] = [values["SupportedContentTypes"]]

@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 
 #: Options of ``tune`` by the group of ``--help``.
 _SEARCH = ("budget_minutes", "step_seconds", "parameters", "calls", "compares_outputs")
-_SERVER = ("engine", "images", "python", "tritonserver", "startup_timeout_seconds", "accept_stand_in")
+_SERVER = (
+    "engine",
+    "images",
+    "python",
+    "tritonserver",
+    "startup_timeout_seconds",
+    "accept_stand_in",
+)
 
 _EPILOG = """\
 examples:
@@ -67,22 +74,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "writes config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
-    # fmt: off
     parser.add_argument("repository", type=Path, metavar="REPOSITORY", help="model repository")
-    parser.add_argument("--model", metavar="NAME",
-                        help="model to serve; of an ensemble, every step is searched (default: the only "
-                             "top-level model)")
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="model to serve; of an ensemble, every step is searched (default: the only "
+        "top-level model)",
+    )
     _add_options(parser, "latency_ms", "percentile")
     requests = parser.add_argument_group("requests")
     source = requests.add_mutually_exclusive_group()
-    source.add_argument("--random", action="append", metavar="NAME=DATATYPE[SHAPE]",
-                        help="random data for an input, as for load-test (default: for every input, with the "
-                             "shapes of the configuration)")
-    source.add_argument("--requests", type=Path, metavar="FILE",
-                        help="a file of JSON lines, as for load-test; weights are ignored")
-    requests.add_argument("--batch", action="store_true",
-                          help="add a batch axis of size 1 to every input of --requests")
-    # fmt: on
+    source.add_argument(
+        "--random",
+        action="append",
+        metavar="NAME=DATATYPE[SHAPE]",
+        help="random data for an input, as for load-test (default: for every input, with the "
+        "shapes of the configuration)",
+    )
+    source.add_argument(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="a file of JSON lines, as for load-test; weights are ignored",
+    )
+    requests.add_argument(
+        "--batch",
+        action="store_true",
+        help="add a batch axis of size 1 to every input of --requests",
+    )
     _add_options(requests, "shapes", "seed")
     _add_options(parser.add_argument_group("search"), *_SEARCH)
     _add_options(parser.add_argument_group("server"), *_SERVER)
@@ -132,7 +151,9 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
     if arguments.requests:
         found = load_requests.read_lines(arguments.requests, {}, with_batch=batch, form=form)
     elif arguments.random:
-        found = load_requests.random_invocations(arguments.random, {}, seed=arguments.seed, form=form)
+        found = load_requests.random_invocations(
+            arguments.random, {}, seed=arguments.seed, form=form
+        )
     else:
         return None
     return [invocation for _, invocation in found]
@@ -160,7 +181,10 @@ def _plan(tuning: Tuning) -> Iterator[str]:
 
 def _time(schedule: Schedule, candidates: int) -> str:
     """Say how long the search takes, or how far it usually comes on a machine without other work."""
-    limit, fitting = f"{schedule.budget_seconds / 60:g} (--budget-minutes)", schedule.fitting_candidates
+    limit, fitting = (
+        f"{schedule.budget_seconds / 60:g} (--budget-minutes)",
+        schedule.fitting_candidates,
+    )
     if fitting < candidates:
         return f"at most {limit}, usually enough for {fitting} of up to {candidates} configurations"
     expected = schedule.expected_seconds(candidates) / 60
@@ -176,7 +200,9 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
         print_note("interrupted: the same command continues with the results so far")
     patterns = ("**/config.pbtxt", "report.md", "report.svg", "benchmark.csv")
     files = [
-        str(path.relative_to(result.folder)) for each in patterns for path in sorted(result.folder.glob(each))
+        str(path.relative_to(result.folder))
+        for each in patterns
+        for path in sorted(result.folder.glob(each))
     ]
     print_note(f"wrote {', '.join(files)} to {result.folder}")
     if found := [each for each in files if each.endswith("config.pbtxt")]:

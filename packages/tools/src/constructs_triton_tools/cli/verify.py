@@ -12,19 +12,29 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
 from constructs_triton_tools.cli.invoke import connect
-from constructs_triton_tools.cli.options import add_called_endpoint, add_connection, add_options, show
+from constructs_triton_tools.cli.options import (
+    add_called_endpoint,
+    add_connection,
+    add_options,
+    show,
+)
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.verification import VerifiedRequest
 
 
-# fmt: off
 class _Target(TypedDict, total=False):
-    target_model: Annotated[str, Value(
-        "model, or its archive, for requests that do not name one", metavar="MODEL")]
-    target_variant: Annotated[str, Value(
-        "variant that answers", default_text="SageMaker chooses one by the weights", metavar="NAME")]
-# fmt: on
+    target_model: Annotated[
+        str, Value("model, or its archive, for requests that do not name one", metavar="MODEL")
+    ]
+    target_variant: Annotated[
+        str,
+        Value(
+            "variant that answers",
+            default_text="SageMaker chooses one by the weights",
+            metavar="NAME",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "`constructs-triton invoke --record` records requests."
     )
     add_called_endpoint(parser)
-    parser.add_argument("file", type=Path, metavar="FILE", help="recorded requests, such as requests.json")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="recorded requests, such as requests.json"
+    )
     add_options(parser, _Target)
     add_concurrency(parser)
     add_connection(parser)
@@ -78,7 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
 def code_of_results(results: Iterable[VerifiedRequest]) -> int:
     """Return the exit code: 1 if a response differs or is an error, 2 if the endpoint cannot be reached."""
     return combined_code(
-        EXIT_WRONG if each.error is None else exit_code_of(each.error) for each in results if each.differences
+        EXIT_WRONG if each.error is None else exit_code_of(each.error)
+        for each in results
+        if each.differences
     )
 
 

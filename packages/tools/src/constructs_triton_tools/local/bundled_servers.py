@@ -12,10 +12,19 @@ from constructs_triton_tools.local.server.host_features import (
     has_private_addresses,
     has_private_mounts,
 )
-from constructs_triton_tools.local.server.installation import ModelPython, find_installation, inspect_python
+from constructs_triton_tools.local.server.installation import (
+    ModelPython,
+    find_installation,
+    inspect_python,
+)
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
-from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
+from constructs_triton_tools.local.sources.specs import (
+    EndpointSpec,
+    VariantSpec,
+    label_of,
+    variants_of,
+)
 from constructs_triton_tools.local.stand_ins.replaced_models import check_replaced_names
 from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 
@@ -28,7 +37,11 @@ class BundledServers:
 
     @classmethod
     def find(
-        cls, options: RunOptions, specs: Sequence[EndpointSpec], report: Callable[[str], None], folder: Path
+        cls,
+        options: RunOptions,
+        specs: Sequence[EndpointSpec],
+        report: Callable[[str], None],
+        folder: Path,
     ) -> BundledServers:
         """Find the server, the Python and the features of this machine that all endpoints share."""
         check_replaced_names(options.stand_ins, specs)
@@ -43,9 +56,13 @@ class BundledServers:
             report=report,
             startup_timeout_seconds=options.startup_timeout_seconds,
             invocation_timeout_seconds=options.invocation_timeout_seconds,
-            has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
+            has_private_mounts=has_private_mounts(
+                needed, report, is_wanted=options.uses_private_mounts
+            ),
             has_private_addresses=has_addresses,
-            has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
+            has_network_isolation=has_network_isolation(
+                isolated, report, has_addresses=has_addresses
+            ),
             is_exact=options.is_exact,
             stand_ins=_stand_ins(options, python),
             run_folders=(folder,),

@@ -55,7 +55,11 @@ def index_url(url: str, endpoint: RunningEndpoint) -> str:
 
 
 def call_example(
-    url: str, endpoint: RunningEndpoint, bucket_folder: Path | None = None, *, has_client: bool = True
+    url: str,
+    endpoint: RunningEndpoint,
+    bucket_folder: Path | None = None,
+    *,
+    has_client: bool = True,
 ) -> str:
     """Return lines of Python that call an endpoint with boto3, with the client if ``has_client``."""
     spec = endpoint.spec
@@ -63,7 +67,9 @@ def call_example(
     if spec.asynchronous is None:
         names = {"name": spec.name, "target": _target(endpoint)}
         if _streams(endpoint):
-            return client + _STREAM_CALL.format(**names, body=repr(json.dumps(_stream_inputs(endpoint))))
+            return client + _STREAM_CALL.format(
+                **names, body=repr(json.dumps(_stream_inputs(endpoint)))
+            )
         return client + _CALL.format(**names)
     path = spec.asynchronous.input_prefix.removeprefix("s3://")
     folder = _NO_FOLDER

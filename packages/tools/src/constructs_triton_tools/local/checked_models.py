@@ -28,7 +28,17 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
 BACKENDS = frozenset(
-    {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
+    {
+        "dali",
+        "fil",
+        "onnxruntime",
+        "openvino",
+        "pytorch",
+        "tensorflow",
+        "tensorrt",
+        "tensorrtllm",
+        "vllm",
+    }
 )
 """Backends of NVIDIA's images that are replaced. The server reports any other name as missing."""
 
@@ -71,7 +81,9 @@ def copy_models(
         if entry.name not in repository.models:
             (directory / "models" / entry.name).symlink_to(entry.resolve())
     models, archives = directory / "models", _environments(repository)
-    notes = {name: _copy(model, models / name, archives) for name, model in repository.models.items()}
+    notes = {
+        name: _copy(model, models / name, archives) for name, model in repository.models.items()
+    }
     built: list[str] = []
     replace_environments(models, python.executable, built.append)
     for line in built:
@@ -105,13 +117,20 @@ def _replace_backends(
             yield model.name, f" (loaded by {runtime} in place of the backend {backend})"
         else:
             _compile_empty_backend(directory / "models" / model.name, backend)
-            yield model.name, f" (an empty backend {backend} was used: only the configuration was checked)"
+            yield (
+                model.name,
+                f" (an empty backend {backend} was used: only the configuration was checked)",
+            )
 
 
 def _environments(repository: ModelRepository) -> set[str]:
     """Return the names of the archives that Python models have their packages in."""
     configs = (model.config for model in repository.models.values())
-    found = (each.parameters[_ENVIRONMENT] for each in configs if each and _ENVIRONMENT in each.parameters)
+    found = (
+        each.parameters[_ENVIRONMENT]
+        for each in configs
+        if each and _ENVIRONMENT in each.parameters
+    )
     return {each.string_value.rpartition("/")[2] for each in found}
 
 
@@ -137,7 +156,10 @@ def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
             changed.CopyFrom(config)
             del changed.instance_group[:]
             changed.instance_group.extend(kept)
-            content, note = format_model_config(changed).encode(), " (without its instance groups on GPUs)"
+            content, note = (
+                format_model_config(changed).encode(),
+                " (without its instance groups on GPUs)",
+            )
     (target / CONFIG_FILE).write_bytes(content)
     return note
 
@@ -161,11 +183,15 @@ def _mirror(source: Path, target: Path) -> None:
 def _compile_empty_backend(directory: Path, backend: str) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise LocalEndpointError(f"backend {backend}: its replacement needs a C compiler; install gcc")
+        raise LocalEndpointError(
+            f"backend {backend}: its replacement needs a C compiler; install gcc"
+        )
     source = directory / "empty_backend.c"
     source.write_text(_EMPTY_SOURCE, encoding="ascii")
     library = directory / f"libtriton_{backend}.so"
-    done = run_child([compiler, "-shared", "-fPIC", "-o", library, source], seconds=_COMPILE_SECONDS)
+    done = run_child(
+        [compiler, "-shared", "-fPIC", "-o", library, source], seconds=_COMPILE_SECONDS
+    )
     if done.returncode:
         raise LocalEndpointError(
             f"backend {backend}: its replacement cannot be compiled: {done.stderr.strip()}"

@@ -14,7 +14,11 @@ from constructs_triton_core.declared_values import takes
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.processes.children import PIPE, Child, own_environment, python_command
 from constructs_triton_tools.local.gateway_query import ask_gateway
-from constructs_triton_tools.local.model_statistics import ModelStatistics, parse_statistics, statistics_since
+from constructs_triton_tools.local.model_statistics import (
+    ModelStatistics,
+    parse_statistics,
+    statistics_since,
+)
 from constructs_triton_tools.local.options import LocalRunOptions, command_line
 
 __all__ = ["LocalEndpoint", "Statistics", "SynthesizableApp", "read_statistics"]
@@ -109,7 +113,10 @@ class LocalEndpoint:
                 the caller: ``{"pipeline": ["scale"]}``.
         """
         flags = ["--multi-model"] if is_multi_model else []
-        flags += [f"--called-models={caller}={','.join(models)}" for caller, models in (calls or {}).items()]
+        flags += [
+            f"--called-models={caller}={','.join(models)}"
+            for caller, models in (calls or {}).items()
+        ]
         return cls._of([str(path), *_given("--model", model), *flags], options)
 
     @classmethod
@@ -153,7 +160,10 @@ class LocalEndpoint:
         return self
 
     def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stop()
 
@@ -187,7 +197,9 @@ class LocalEndpoint:
     @property
     def inference_component_names(self) -> tuple[str, ...]:
         """The names of the inference components of all endpoints, for ``InferenceComponentName``."""
-        return tuple(name for each in self._ready["endpoints"] for name in each["inference_components"])
+        return tuple(
+            name for each in self._ready["endpoints"] for name in each["inference_components"]
+        )
 
     @property
     def description(self) -> dict[str, Any]:
@@ -214,7 +226,9 @@ class LocalEndpoint:
         assert self._messages is not None
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
-        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+        return (
+            os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+        )
 
 
 def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:

@@ -7,7 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_core.errors import (
+    InvalidValueError,
+    LocalEndpointError,
+    MissingDependencyError,
+)
 from constructs_triton_core.spelling import quoted
 
 if TYPE_CHECKING:
@@ -34,7 +38,9 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
-        has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
+        has_private_addresses(
+            lambda _: None, allows_open_ports=options.get("allow_open_ports", False)
+        )
     except (LocalEndpointError, MissingDependencyError) as error:
         return str(error)
     return None
@@ -80,5 +86,7 @@ def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
         name = known[0]
     if name is None or name not in known:
         wrong = "there are several endpoints" if name is None else f'there is no endpoint "{name}"'
-        raise InvalidValueError(f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(known)}")
+        raise InvalidValueError(
+            f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(known)}"
+        )
     return TritonClient.for_endpoint(name, endpoint_url=local.endpoint_url)

@@ -48,7 +48,9 @@ async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[Mod
         left -= len(answers[-1])
         if left <= 0:
             most = _MAXIMUM_ALL_STATISTICS_BYTES >> 20
-            raise LocalEndpointError(f"statistics: the server's answers have {most} MiB; use another server")
+            raise LocalEndpointError(
+                f"statistics: the server's answers have {most} MiB; use another server"
+            )
     return decode_statistics(answers)
 
 

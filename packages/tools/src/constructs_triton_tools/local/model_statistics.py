@@ -94,7 +94,9 @@ class ModelStatistics:
             "last_inference": self.last_inference_ms,
             "inference_count": self.inferences,
             "execution_count": self.executions,
-            "inference_stats": {theirs: _entry(getattr(self, ours)) for ours, theirs in _DURATIONS.items()},
+            "inference_stats": {
+                theirs: _entry(getattr(self, ours)) for ours, theirs in _DURATIONS.items()
+            },
             "batch_stats": [
                 {"batch_size": size, "compute_infer": {"count": count}}
                 for size, count in self.batches.items()
@@ -109,7 +111,9 @@ class ModelStatistics:
         if any(getattr(self, each).count < getattr(earlier, each).count for each in _DURATIONS):
             return self
         durations = {each: getattr(self, each).since(getattr(earlier, each)) for each in _DURATIONS}
-        batches = {size: count - earlier.batches.get(size, 0) for size, count in self.batches.items()}
+        batches = {
+            size: count - earlier.batches.get(size, 0) for size, count in self.batches.items()
+        }
         return ModelStatistics(
             name=self.name,
             version=self.version,
@@ -148,7 +152,9 @@ def statistics_since(
 def statistics_paths(index: bytes) -> tuple[str, ...]:
     """Return the path of the statistics of each model that is ready, from the server's repository index."""
     with _answers():
-        ready = sorted(each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY")
+        ready = sorted(
+            each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY"
+        )
         return tuple(f"models/{quote(name, safe='')}/stats" for name in dict.fromkeys(ready))
 
 

@@ -26,7 +26,12 @@ from constructs_triton_tools.local.options import DEFAULT_WAKE_SECONDS, RunOptio
 from constructs_triton_tools.local.running_container import ContainerRunner, RunningContainer
 from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
 from constructs_triton_tools.local.sources.sources import read_source
-from constructs_triton_tools.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
+from constructs_triton_tools.local.sources.specs import (
+    ComponentSpec,
+    EndpointSpec,
+    VariantSpec,
+    variants_of,
+)
 from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
 if TYPE_CHECKING:
@@ -126,7 +131,9 @@ class LocalRun:
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
         page = self._page()
-        temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
+        temporary = tempfile.TemporaryDirectory(
+            prefix="constructs-triton-", ignore_cleanup_errors=True
+        )
         scratch = Path(stack.enter_context(temporary))
         specs = await run_in_thread(partial(self._read_specs, scratch))
         runner = await run_in_thread(partial(self._runner, scratch, specs))
@@ -173,7 +180,9 @@ class LocalRun:
                 started = await self._start_endpoints(specs, runner, newer)
             except ConstructsTritonError as error:
                 await newer.aclose()
-                self.report(f"the changed models cannot start, and the previous ones keep running: {error}")
+                self.report(
+                    f"the changed models cannot start, and the previous ones keep running: {error}"
+                )
                 continue
             previous = list(endpoints.values())
             for name in started.keys() & endpoints.keys():
@@ -222,11 +231,15 @@ class LocalRun:
         )
 
 
-def _runnable(specs: Sequence[EndpointSpec], report: Callable[[str], None]) -> Sequence[EndpointSpec]:
+def _runnable(
+    specs: Sequence[EndpointSpec], report: Callable[[str], None]
+) -> Sequence[EndpointSpec]:
     """Return the endpoints of which something runs, and report the components that do not run."""
     for spec in specs:
         for name in spec.not_run:
-            report(f"{spec.name}/{name}: its container is not Triton, so it does not run on your machine")
+            report(
+                f"{spec.name}/{name}: its container is not Triton, so it does not run on your machine"
+            )
     found = [each for each in specs if each.variants or each.components]
     if not found:
         names = ", ".join(each.name for each in specs)
@@ -256,7 +269,9 @@ async def _start_variants(
         for spec, variant in pairs:
             server = runner.create(spec, variant)
             servers.append(server)
-            start = _start_variant(spec, variant, server, limit, wake_seconds=options.wake_delay_seconds)
+            start = _start_variant(
+                spec, variant, server, limit, wake_seconds=options.wake_delay_seconds
+            )
             starts.setdefault(spec.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 
@@ -279,7 +294,9 @@ async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds
     """Wait for requests in progress, as long as a container may take to answer."""
     deadline = asyncio.get_running_loop().time() + timeout_seconds
     running = [each for endpoint in endpoints for each in endpoint.all_servers()]
-    while asyncio.get_running_loop().time() < deadline and not all(each.is_idle for each in running):
+    while asyncio.get_running_loop().time() < deadline and not all(
+        each.is_idle for each in running
+    ):
         await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 
 

@@ -23,7 +23,9 @@ _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 _Result = TypeVar("_Result")
 
 
-async def wait_for_ping(session: aiohttp.ClientSession, url: str, check: Callable[[], None]) -> None:
+async def wait_for_ping(
+    session: aiohttp.ClientSession, url: str, check: Callable[[], None]
+) -> None:
     """Wait until ``/ping`` answers 200. ``check`` runs after each failure and may raise an error."""
     while True:
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
@@ -62,7 +64,9 @@ async def start_again(start: Callable[[], Awaitable[None]], report: Callable[[st
     """Call ``start`` until it succeeds, and wait longer after each failure."""
     failures = 0
     while True:
-        await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
+        await asyncio.sleep(
+            _RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)]
+        )
         try:
             return await start()
         except LocalEndpointError as error:

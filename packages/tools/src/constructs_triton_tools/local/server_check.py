@@ -103,7 +103,9 @@ class CheckRun:
         count = 1 if has_gpu() else min(_SERVERS, len(self.models))
         with ThreadPoolExecutor(count) as pool:
             try:
-                for each in [pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)]:
+                for each in [
+                    pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)
+                ]:
                     each.result()
             except BaseException:  # Ctrl-C: the threads end with their servers
                 _empty(waiting)
@@ -139,7 +141,9 @@ class CheckRun:
         command = supervisor_command(prefix, folder, self.directory)
         # The supervisor ends with its standard input, after it has cleaned up.
         streams = {"stdin": PIPE, "stdout": PIPE, "text": True}
-        with Child[str](command, environment=foreign_environment(), is_kept=False, **streams) as supervisor:
+        with Child[str](
+            command, environment=foreign_environment(), is_kept=False, **streams
+        ) as supervisor:
             server = CheckServer(folder, supervisor)
             self._running.append(server)
             try:
@@ -202,7 +206,9 @@ class CheckServer:
                 if self.request("GET", "/v2/health/live", 2.0)[0] == http.HTTPStatus.OK:
                     return
         tail = (self.folder / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
-        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
+        raise LocalEndpointError(
+            "the Triton server did not start; its log ends with:\n" + "\n".join(tail)
+        )
 
     def stop(self) -> None:
         """End the supervisor, and with it the server; keep the folder of the run."""
@@ -261,9 +267,7 @@ def _empty(waiting: queue.SimpleQueue[str]) -> None:
 def _answer_of_ended(code: int | None) -> str:
     if code is None or (code < 0 and -code not in _CRASHES):
         by = "" if code is None else f" by {signal.Signals(-code).name}"
-        return (
-            f"unknown: the server was ended{by}; free memory and space in /dev/shm, and run the check again"
-        )
+        return f"unknown: the server was ended{by}; free memory and space in /dev/shm, and run the check again"
     how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
     return f"rejected: the server ended with {how} while it loaded this model alone"
 

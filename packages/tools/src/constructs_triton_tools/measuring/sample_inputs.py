@@ -55,7 +55,11 @@ def sample_inputs(
 
 
 def sample_model(
-    folder: ModelFolder, shapes: Mapping[str, Sequence[int]], *, is_random: bool, seed: int | None = None
+    folder: ModelFolder,
+    shapes: Mapping[str, Sequence[int]],
+    *,
+    is_random: bool,
+    seed: int | None = None,
 ) -> dict[str, Sample]:
     """Return a value for each required input of a model, as ``sample_inputs`` does."""
     config = complete(folder).config
@@ -74,13 +78,18 @@ def sample_model(
     }
 
 
-def unknown_tensor(repository: Path, model: str, inputs: Iterable[str], outputs: Iterable[str]) -> str | None:
+def unknown_tensor(
+    repository: Path, model: str, inputs: Iterable[str], outputs: Iterable[str]
+) -> str | None:
     """Describe the first name that is none of the model's tensors; ``None`` if the names are not known."""
     try:
         config = complete(ModelRepository.from_directory(repository).model(model)).config
     except ConstructsTritonError:  # the model may be in another repository
         return None
-    for side, given, tensors in (("input", inputs, config.input), ("output", outputs, config.output)):
+    for side, given, tensors in (
+        ("input", inputs, config.input),
+        ("output", outputs, config.output),
+    ):
         known = [tensor.name for tensor in tensors]
         wrong = next((name for name in given if name not in known), None)
         if known and wrong is not None:
@@ -124,7 +133,9 @@ def _zeros(datatype: Datatype, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.zeros(shape, dtype_of(datatype))
 
 
-def _random(datatype: Datatype, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[Any]:
+def _random(
+    datatype: Datatype, shape: tuple[int, ...], generator: np.random.Generator
+) -> NDArray[Any]:
     dtype = dtype_of(datatype)
     if datatype.datatype == "BYTES":
         words = np.array(_WORDS, dtype=object)

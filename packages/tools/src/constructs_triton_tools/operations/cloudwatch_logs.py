@@ -141,10 +141,16 @@ def read_streams(
         return None
     names = [each["logStreamName"] for each in answer["logStreams"]]
     first = {} if since is None else {"startTime": int(since.timestamp() * 1000)}
-    return {name: _last_lines(reader, group, name, first) for name in names if not name.endswith("/data-log")}
+    return {
+        name: _last_lines(reader, group, name, first)
+        for name in names
+        if not name.endswith("/data-log")
+    }
 
 
-def _last_lines(reader: NotingReader, group: str, stream: str, first: Mapping[str, int]) -> list[LogLine]:
+def _last_lines(
+    reader: NotingReader, group: str, stream: str, first: Mapping[str, int]
+) -> list[LogLine]:
     answer = reader.read(
         "logs",
         "get_log_events",

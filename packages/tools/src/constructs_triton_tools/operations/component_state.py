@@ -38,11 +38,16 @@ class ComponentState:
 def read_components(reader: NotingReader, endpoint_name: str) -> Iterator[ComponentState]:
     """Yield the components of an endpoint, in the order of SageMaker's list."""
     listed = reader.read_list(
-        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=endpoint_name
+        "sagemaker",
+        "list_inference_components",
+        "InferenceComponents",
+        EndpointNameEquals=endpoint_name,
     )
     for each in listed:
         name = each["InferenceComponentName"]
-        details = reader.read("sagemaker", "describe_inference_component", InferenceComponentName=name)
+        details = reader.read(
+            "sagemaker", "describe_inference_component", InferenceComponentName=name
+        )
         yield _state(name, {**each, **details})
 
 

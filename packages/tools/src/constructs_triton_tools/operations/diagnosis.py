@@ -152,7 +152,9 @@ def _image_values(triton_version: str | None) -> dict[str, str]:
     """Return the values of a text that the image determines, if the image is known."""
     python = None if triton_version is None else image_version(triton_version).python
     return (
-        {} if python is None else {"image_python": f"Python {python}, the version in image {triton_version}"}
+        {}
+        if python is None
+        else {"image_python": f"Python {python}, the version in image {triton_version}"}
     )
 
 

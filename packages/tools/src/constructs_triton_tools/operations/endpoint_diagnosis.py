@@ -131,18 +131,26 @@ def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterat
         yield Message(f'"EndpointStatus": "{status}"', "DescribeEndpoint")
 
 
-def _component_messages(components: Sequence[ComponentState], facts: list[str]) -> Iterator[Message]:
+def _component_messages(
+    components: Sequence[ComponentState], facts: list[str]
+) -> Iterator[Message]:
     for each in components:
         if each.current_copies == 0 and each.status == "InService":
-            facts.append(f"inference component {each.name} has zero copies; a call wakes it if it scales")
+            facts.append(
+                f"inference component {each.name} has zero copies; a call wakes it if it scales"
+            )
         if each.failure_reason:
-            facts.append(f"SageMaker's reason for inference component {each.name}: {each.failure_reason}")
+            facts.append(
+                f"SageMaker's reason for inference component {each.name}: {each.failure_reason}"
+            )
             yield Message(each.failure_reason, f"FailureReason of {each.name}")
 
 
 def _stack_of(reader: NotingReader, described: Mapping[str, Any]) -> str | None:
     """Return the ARN of the endpoint's stack; ``None`` if it belongs to none."""
-    tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get("Tags", [])
+    tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get(
+        "Tags", []
+    )
     return {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
 
 
@@ -151,7 +159,9 @@ def _stack_messages(
 ) -> Iterator[Message]:
     if stack is None:
         return
-    events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
+    events = list(
+        reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    )
     failed = first_failed_event(events)
     if failed is not None:
         text = describe_event(failed)
@@ -187,7 +197,9 @@ def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, A
     """Whether the event is about an endpoint with another name. ARNs have the name in lower case."""
     name = failed.get("PhysicalResourceId", "").rpartition("/")[2].lower()
     return bool(
-        failed["ResourceType"] in ENDPOINT_TYPES and name and name != described["EndpointName"].lower()
+        failed["ResourceType"] in ENDPOINT_TYPES
+        and name
+        and name != described["EndpointName"].lower()
     )
 
 
@@ -207,12 +219,16 @@ def first_failed_event(events: Iterable[dict[str, Any]]) -> dict[str, Any] | Non
     return first
 
 
-def _rollback_messages(reader: NotingReader, described: Mapping[str, Any], stack: str) -> Iterator[Message]:
+def _rollback_messages(
+    reader: NotingReader, described: Mapping[str, Any], stack: str
+) -> Iterator[Message]:
     """Compare the configuration that runs with the one that the stack deployed."""
     if described["EndpointStatus"] != _GOOD:
         return
     resources = list(
-        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+        reader.read_list(
+            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack
+        )
     )
     deployed = {
         each["PhysicalResourceId"].rpartition("/")[2]
@@ -263,7 +279,9 @@ def _all_log_messages(
         yield from log_messages(reader, group, status, models, facts, since=since)
     for each in components:
         group = component_log_group_of(each.name)
-        yield from log_messages(reader, group, each.status, {each.name: each.model}, facts, since=since)
+        yield from log_messages(
+            reader, group, each.status, {each.name: each.model}, facts, since=since
+        )
 
 
 def _running_config(reader: NotingReader, described: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -308,7 +326,9 @@ def log_messages(
     ]
 
 
-def _stream_messages(stream: str, lines: Sequence[LogLine], version: str | None) -> Iterator[Message]:
+def _stream_messages(
+    stream: str, lines: Sequence[LogLine], version: str | None
+) -> Iterator[Message]:
     log = "\n".join(each.text for each in lines)
     last = {text.strip(): each.time for each in lines for text in each.text.splitlines()}
     version = release(log) or version

@@ -214,9 +214,15 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
         "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
     )
     lists = ("ProductionVariants", "ShadowProductionVariants")
-    types = {each["VariantName"]: each.get("InstanceType") for kind in lists for each in config.get(kind, [])}
+    types = {
+        each["VariantName"]: each.get("InstanceType")
+        for kind in lists
+        for each in config.get(kind, [])
+    }
     running = [each for kind in lists for each in described.get(kind, [])]
-    instances = {each["VariantName"]: _instances(each, types.get(each["VariantName"])) for each in running}
+    instances = {
+        each["VariantName"]: _instances(each, types.get(each["VariantName"])) for each in running
+    }
     components = _components(reader, endpoint)
     return [
         _Variant(
@@ -255,7 +261,9 @@ def _calls_of_component(name: str) -> Counted:
     return Counted("Invocations", (("InferenceComponentName", name),))
 
 
-def _counted(reader: NotingReader, variant: _Variant, counts: Mapping[Counted, int]) -> BilledVariant:
+def _counted(
+    reader: NotingReader, variant: _Variant, counts: Mapping[Counted, int]
+) -> BilledVariant:
     # SageMaker may count a call of a component for its variant too.
     components = sum(counts[_calls_of_component(name)] for name in variant.components)
     tags = {
@@ -275,7 +283,10 @@ def _counted(reader: NotingReader, variant: _Variant, counts: Mapping[Counted, i
 
 
 def _idle_components(
-    variants: Iterable[_Variant], idle: Iterable[BilledVariant], counts: Mapping[Counted, int], below: int
+    variants: Iterable[_Variant],
+    idle: Iterable[BilledVariant],
+    counts: Mapping[Counted, int],
+    below: int,
 ) -> Iterator[IdleComponent]:
     """Yield the components whose variant stays for the sake of others."""
     leaving = {(each.endpoint, each.name) for each in idle}
@@ -302,7 +313,9 @@ def _disagreements(
 
 
 def _idle_for_compute_optimizer(reader: NotingReader) -> set[str] | None:
-    request: dict[str, Any] = {"filters": [{"name": "ResourceType", "values": ["SageMakerEndpoint"]}]}
+    request: dict[str, Any] = {
+        "filters": [{"name": "ResourceType", "values": ["SageMakerEndpoint"]}]
+    }
     found: set[str] = set()
     try:
         while True:

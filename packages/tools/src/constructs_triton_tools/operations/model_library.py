@@ -68,7 +68,9 @@ class ModelLibrary:
         MissingDependencyError: boto3 is not installed.
     """
 
-    def __init__(self, bucket: str, prefix: str = "models/", *, session: boto3.Session | None = None) -> None:
+    def __init__(
+        self, bucket: str, prefix: str = "models/", *, session: boto3.Session | None = None
+    ) -> None:
         session = session or make_session()
         from constructs_triton_tools.operations.model_prefix import ModelPrefix
 
@@ -117,7 +119,12 @@ class ModelLibrary:
         return self._prefix.nameless()
 
     def add(
-        self, name: str, source: str | os.PathLike[str], *, model: str | None = None, check: bool = True
+        self,
+        name: str,
+        source: str | os.PathLike[str],
+        *,
+        model: str | None = None,
+        check: bool = True,
     ) -> LibraryChange:
         """Add a model, or replace its archive.
 
@@ -156,7 +163,11 @@ class ModelLibrary:
         return self._prefix.forget(name, is_deleting=delete_archive)
 
     def sync(
-        self, source: str | os.PathLike[str], *, prune_after: timedelta | None = None, check: bool = True
+        self,
+        source: str | os.PathLike[str],
+        *,
+        prune_after: timedelta | None = None,
+        check: bool = True,
     ) -> LibraryChange:
         """Add all models of a repository.
 
@@ -186,7 +197,9 @@ class ModelLibrary:
         deleted = tuple(self._prefix.prune(prune_after.total_seconds()))
         return LibraryChange(change.target_models, change.uploaded, deleted, change.warnings)
 
-    def _place(self, archives: Mapping[str, ArchiveFile], warnings: tuple[Finding, ...]) -> LibraryChange:
+    def _place(
+        self, archives: Mapping[str, ArchiveFile], warnings: tuple[Finding, ...]
+    ) -> LibraryChange:
         """Upload several archives at a time, and change the index when all are uploaded."""
         self._prefix.refuse_collisions(archives)
         with ThreadPoolExecutor(_CONCURRENT_UPLOADS) as pool:

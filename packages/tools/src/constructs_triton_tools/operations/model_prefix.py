@@ -19,7 +19,11 @@ from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from constructs_triton_functions.model_sync.pruning import prune
 from constructs_triton_tools.aws.s3_client import s3_client
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
-from triton_model_check.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
+from triton_model_check.model_repository.s3_keys import (
+    archive_pattern,
+    check_folder_prefix,
+    pattern_owner,
+)
 
 if TYPE_CHECKING:
     import boto3
@@ -57,7 +61,9 @@ class ModelPrefix:
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
             named = set(index.target_models.values())
-            return sorted(key for key in self._objects() if key.endswith(".tar.gz") and key not in named)
+            return sorted(
+                key for key in self._objects() if key.endswith(".tar.gz") and key not in named
+            )
 
     def refuse_collisions(self, names: Iterable[str]) -> None:
         """Check that a grant for one of the names allows no archive of another model.

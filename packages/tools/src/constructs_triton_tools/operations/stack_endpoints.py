@@ -37,7 +37,9 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     """
     reader = NotingReader(session)
     resources = list(
-        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+        reader.read_list(
+            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack
+        )
     )
     if reader.not_read:
         raise InvalidValueError(f"--stack: {reader.not_read[0]}")
@@ -89,7 +91,9 @@ class StackDiagnosis:
 def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     """Read the events of a stack without an endpoint and return what failed."""
     reader = NotingReader(session)
-    events = list(reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack))
+    events = list(
+        reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    )
     of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
     status = next((each["ResourceStatus"] for each in of_stack), None)
     failed = first_failed_event(events)
@@ -105,7 +109,9 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     )
 
 
-def _messages(reader: NotingReader, failed: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+def _messages(
+    reader: NotingReader, failed: Mapping[str, Any], facts: list[str]
+) -> Iterator[Message]:
     text = describe_event(failed)
     facts.append(f"first failed event of the stack: {text}")
     yield Message(text, "CloudFormation event")

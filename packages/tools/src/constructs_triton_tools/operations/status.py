@@ -123,7 +123,9 @@ class EndpointState:
 def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     """Return SageMaker's description of an endpoint."""
     try:
-        return reader.describe(f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name)
+        return reader.describe(
+            f"endpoint {name}", "sagemaker", "describe_endpoint", EndpointName=name
+        )
     except AwsError as error:
         if not error.is_absent:
             raise
@@ -205,7 +207,8 @@ def _variant(
 def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, int]:
     types = instance_types_of(declared) if declared.get("InstancePools") else ()
     counts = {
-        each["InstanceType"]: each.get("CurrentInstanceCount", 0) for each in running.get("InstancePools", [])
+        each["InstanceType"]: each.get("CurrentInstanceCount", 0)
+        for each in running.get("InstancePools", [])
     }
     return {each: counts.get(each, 0) for each in types}
 
@@ -239,14 +242,21 @@ def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _scaling(
-    reader: NotingReader, name: str, components: Sequence[ComponentState], variants: Sequence[VariantState]
+    reader: NotingReader,
+    name: str,
+    components: Sequence[ComponentState],
+    variants: Sequence[VariantState],
 ) -> Sequence[ScalingState]:
     targets = scalable_targets(reader, name, {component.resource_id for component in components})
-    types = {each.name: each.instance_pools or filter(None, [each.instance_type]) for each in variants}
+    types = {
+        each.name: each.instance_pools or filter(None, [each.instance_type]) for each in variants
+    }
     return [_scaling_of(reader, each, types) for each in targets]
 
 
-def scalable_targets(reader: NotingReader, name: str, components: Collection[str]) -> list[dict[str, Any]]:
+def scalable_targets(
+    reader: NotingReader, name: str, components: Collection[str]
+) -> list[dict[str, Any]]:
     """Return the scalable targets of an endpoint's variants, and of components by their resource ids."""
     found = reader.read_list(
         "application-autoscaling",
@@ -255,7 +265,9 @@ def scalable_targets(reader: NotingReader, name: str, components: Collection[str
         ServiceNamespace="sagemaker",
     )
     variants = f"endpoint/{name}/variant/"
-    return [e for e in found if e["ResourceId"].startswith(variants) or e["ResourceId"] in components]
+    return [
+        e for e in found if e["ResourceId"].startswith(variants) or e["ResourceId"] in components
+    ]
 
 
 def _scaling_of(
@@ -299,7 +311,9 @@ def _describe_policy(policy: Mapping[str, Any], instance_types: Sequence[str]) -
     predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     own = tracking.get("CustomizedMetricSpecification", {}).get("MetricName", "metric math")
     share = share_of_instance(own, tracking["TargetValue"], instance_types)
-    return f"{policy['PolicyName']}: keeps {predefined or own} at {tracking['TargetValue']:g}{share}"
+    return (
+        f"{policy['PolicyName']}: keeps {predefined or own} at {tracking['TargetValue']:g}{share}"
+    )
 
 
 def describe_activity(activity: Mapping[str, Any]) -> str:
@@ -337,5 +351,8 @@ def _alarm(alarm: Mapping[str, Any]) -> str:
 
 def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
     """Return whether an alarm watches a metric with one of the dimensions."""
-    metrics = [alarm, *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", []))]
+    metrics = [
+        alarm,
+        *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", [])),
+    ]
     return any(each in metric.get("Dimensions", []) for metric in metrics for each in dimensions)

@@ -129,7 +129,9 @@ def _verified(
 
 
 def _verify_together(
-    sends: Sequence[Callable[[], VerifiedRequest]], alone: Sequence[VerifiedRequest], concurrency: int
+    sends: Sequence[Callable[[], VerifiedRequest]],
+    alone: Sequence[VerifiedRequest],
+    concurrency: int,
 ) -> list[VerifiedRequest]:
     numbers = list(_random_orders(len(sends), _ROUNDS * max(concurrency, len(sends))))
     results = map_concurrently(lambda number: sends[number](), numbers, max_concurrency=concurrency)

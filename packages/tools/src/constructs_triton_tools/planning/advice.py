@@ -37,7 +37,9 @@ def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Ite
     """One sentence for each reason why minutes are above capacity."""
     limited = [period for period in periods if _is_at_maximum(simulation, period)]
     first = [period for period in periods if period.start == 0 and period not in limited]
-    spikes = [s for s in periods if s not in limited and s not in first and _is_spike(simulation, s)]
+    spikes = [
+        s for s in periods if s not in limited and s not in first and _is_spike(simulation, s)
+    ]
     if limited:
         yield (
             f"max_capacity {simulation.scaling.max_capacity} is too low for the peak: "
@@ -108,7 +110,9 @@ def _about_cost(simulation: Simulation) -> Iterator[str]:
 
 def _reaction(simulation: Simulation) -> int:
     """Minutes from a jump of the load until the first new instance serves."""
-    fastest = min(detection_minutes(policy, simulation.assumptions) for policy in simulation.scaling.policies)
+    fastest = min(
+        detection_minutes(policy, simulation.assumptions) for policy in simulation.scaling.policies
+    )
     return fastest + simulation.fleet.start_minutes
 
 

@@ -152,7 +152,9 @@ class Plan:
             "target_concurrent_requests": self.target_concurrent_requests,
         }
         streams = {
-            name: float(value) for name, value in {**measured, **computed}.items() if value is not None
+            name: float(value)
+            for name, value in {**measured, **computed}.items()
+            if value is not None
         }
         unit = {"token_unit": self.measurement.token_unit} if self.measurement.token_unit else {}
         return {
@@ -200,7 +202,9 @@ class Plan:
 
 
 def plan_all(
-    measurements: Iterable[Measurement], requirement: Requirement, prices: Mapping[str, Number] = _NO_PRICES
+    measurements: Iterable[Measurement],
+    requirement: Requirement,
+    prices: Mapping[str, Number] = _NO_PRICES,
 ) -> list[Plan]:
     """Return a plan for every measurement, in the same order, even above the latency limit.
 
@@ -236,7 +240,9 @@ def cheapest(plans: Iterable[Plan]) -> Plan:
     """
     candidates = list(plans)
     if not candidates:
-        raise InvalidValueError("plans: must contain at least one plan, got none; measure a configuration")
+        raise InvalidValueError(
+            "plans: must contain at least one plan, got none; measure a configuration"
+        )
     best = min(candidates, key=_preference)
     if not best.meets_latency:
         raise _none_meets(best)
@@ -288,7 +294,11 @@ def _preference(plan: Plan) -> tuple[bool, Decimal, Decimal]:
     if plan.meets_latency:
         return False, plan.cost_per_hour, plan.compared_ms
     limits = plan.requirement.limits
-    return True, max(_figure(plan, name) / exact(name, limits[name]) for name in limits), plan.cost_per_hour
+    return (
+        True,
+        max(_figure(plan, name) / exact(name, limits[name]) for name in limits),
+        plan.cost_per_hour,
+    )
 
 
 def _figure(plan: Plan, name: str) -> Decimal:

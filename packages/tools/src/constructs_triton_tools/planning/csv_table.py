@@ -52,7 +52,9 @@ def parse_text(place: str, text: str) -> str:
     """Return any string that fits on one line."""
     if not text.isprintable():
         # It is printed to terminals, where line breaks and escape sequences would have an effect.
-        raise InvalidValueError(f"{place}: must be printable characters on one line, got {text!r}; rename it")
+        raise InvalidValueError(
+            f"{place}: must be printable characters on one line, got {text!r}; rename it"
+        )
     return text
 
 

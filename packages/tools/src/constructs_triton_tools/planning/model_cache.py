@@ -111,14 +111,20 @@ def _errors(row: Row) -> list[str]:
     count = row.cells.get("count")
     if count is not None and not (count == int(count) and count <= _MOST_MODELS):
         place = f'{row.place}, column "count"'
-        return [f"{place}: must be a whole number up to {_MOST_MODELS:,}, got {count}; write how many models"]
+        return [
+            f"{place}: must be a whole number up to {_MOST_MODELS:,}, got {count}; write how many models"
+        ]
     return []
 
 
 def _models(row: Row) -> list[CachedModel]:
     cells = row.cells
     count = int(cells.get("count") or 1)
-    names = [cells["model"]] if count == 1 else [f"{cells['model']}-{number + 1}" for number in range(count)]
+    names = (
+        [cells["model"]]
+        if count == 1
+        else [f"{cells['model']}-{number + 1}" for number in range(count)]
+    )
     return [
         CachedModel(
             name,
@@ -163,7 +169,9 @@ def simulate_cache(
     chosen = random.choice(len(models), count, p=weights / weights.sum())
     times = np.cumsum(random.exponential(1 / requests_per_second, count))
     fleet = _Fleet(models, memory_mib, instances)
-    calls = np.array([fleet.call(*each) for each in zip(chosen.tolist(), times.tolist(), strict=True)])
+    calls = np.array(
+        [fleet.call(*each) for each in zip(chosen.tolist(), times.tolist(), strict=True)]
+    )
     first = int(count * _WARM_UP)
     own_latency = np.array([model.latency_ms for model in models])[chosen]
     return _result(instances, calls[first:], own_latency[first:], times[first:])

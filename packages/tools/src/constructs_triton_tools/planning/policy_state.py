@@ -91,7 +91,10 @@ class PolicyState:
 
 class _TargetTrackingState(PolicyState):
     def __init__(self, policy: TargetTracking, metric: Metric, assumptions: Assumptions) -> None:
-        cooldowns = (float(policy.scale_out_cooldown_seconds), float(policy.scale_in_cooldown_seconds))
+        cooldowns = (
+            float(policy.scale_out_cooldown_seconds),
+            float(policy.scale_in_cooldown_seconds),
+        )
         super().__init__(metric, _delay(policy, assumptions), cooldowns)
         self.must_agree = not policy.disable_scale_in
         self._target = float(policy.target)
@@ -146,7 +149,9 @@ class _StepScalingState(PolicyState):
         periods = self._periods()
         threshold = float(self._policy.threshold)
         differences = [value - threshold for value in periods if value is not None]
-        if len(differences) < self._policy.evaluation_periods or not all(map(self._breaches, differences)):
+        if len(differences) < self._policy.evaluation_periods or not all(
+            map(self._breaches, differences)
+        ):
             return None
         for lower, upper, adjustment in self._policy.steps:
             if self._contains(differences[-1], lower, upper):
@@ -185,7 +190,9 @@ class _StepScalingState(PolicyState):
         return count + max(change, least) if adjustment > 0 else count + min(change, -least)
 
 
-def state_of(policy: TargetTracking | StepScaling, fleet: Fleet, assumptions: Assumptions) -> PolicyState:
+def state_of(
+    policy: TargetTracking | StepScaling, fleet: Fleet, assumptions: Assumptions
+) -> PolicyState:
     """Return the state of a policy at the start of a simulation.
 
     Raises:
@@ -209,7 +216,9 @@ def detection_minutes(policy: TargetTracking | StepScaling, assumptions: Assumpt
 def _delay(policy: TargetTracking | StepScaling, assumptions: Assumptions) -> int:
     if policy.metric == _HIGH_RESOLUTION:
         return 0
-    return assumptions.metric_delay_minutes + (_PUBLISHER_MINUTES if policy.metric == _QUEUE_TIME else 0)
+    return assumptions.metric_delay_minutes + (
+        _PUBLISHER_MINUTES if policy.metric == _QUEUE_TIME else 0
+    )
 
 
 def _out_points(policy: TargetTracking, assumptions: Assumptions) -> int:

@@ -87,7 +87,9 @@ def read_prices(path: str | PathLike[str]) -> Prices:
         currencies.add(row.cells.get("currency") or "")
     if len(currencies) > 1:
         names = quoted(sorted(currencies))
-        errors.append(f'{path}, column "currency": must be the same in all rows, got {names}; convert prices')
+        errors.append(
+            f'{path}, column "currency": must be the same in all rows, got {names}; convert prices'
+        )
     raise_for(errors)
     return Prices(prices, *currencies)
 
@@ -117,7 +119,9 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
             "add it (on the command line with --price), or add a column price_per_hour to the benchmark"
         )
     return [
-        exact(f'prices["{row.instance_type}"]', price) for row in rows if (price := found[row]) is not None
+        exact(f'prices["{row.instance_type}"]', price)
+        for row in rows
+        if (price := found[row]) is not None
     ]
 
 
@@ -132,7 +136,9 @@ def fetch_known_prices(session: boto3.Session, types: Iterable[str], not_read: l
             not_read.append(f"prices: {error}, or use --prices")
             break
         except InvalidValueError:
-            not_read.append(f"price of {name}: the price list has none for this Region; use --prices")
+            not_read.append(
+                f"price of {name}: the price list has none for this Region; use --prices"
+            )
     return Prices(found, _USD)
 
 
@@ -141,9 +147,7 @@ def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
     prices = fetch_known_prices(session, sorted(instances), [])
     if not instances or prices.keys() != instances.keys():
         return "an unknown price"
-    return (
-        f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} {_USD} per hour"
-    )
+    return f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} {_USD} per hour"
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
@@ -170,7 +174,9 @@ def _listed_prices(products: Iterable[str], usage: str, instance_type: str) -> s
         return {
             price
             for product in map(parse_bounded_json, products)
-            if product["product"]["attributes"].get("usagetype", "").endswith(f"{usage}:{instance_type}")
+            if product["product"]["attributes"]
+            .get("usagetype", "")
+            .endswith(f"{usage}:{instance_type}")
             for price in _hourly_prices(product)
         }
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -188,11 +194,15 @@ def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:
                 yield read_positive("pricePerUnit", price).normalize()
 
 
-def write_prices(path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date) -> None:
+def write_prices(
+    path: str | PathLike[str], prices: Mapping[str, Decimal], region: str, today: date
+) -> None:
     """Write prices as the CSV file that ``read_prices`` reads, with currency, Region and date."""
     rows = [[name, f"{price:f}", _USD, region, today.isoformat()] for name, price in prices.items()]
     headings = ["instance_type", "price_per_hour", "currency", "region", "fetched"]
     try:
         write_whole(Path(path), csv_text([headings, *rows]))
     except OSError as error:
-        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); give another path") from None
+        raise InvalidValueError(
+            f"{path}: cannot be written ({error.strerror}); give another path"
+        ) from None

@@ -39,7 +39,9 @@ def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
         # str() of a float is the shortest decimal that gives the same float, which is what its author typed.
         number = value if isinstance(value, Decimal) else Decimal(str(value))
     except InvalidOperation:
-        raise InvalidValueError(f'{property}: must be a number, got "{value}"; {bounds.fix}') from None
+        raise InvalidValueError(
+            f'{property}: must be a number, got "{value}"; {bounds.fix}'
+        ) from None
     if not bounds.contain(number):
         raise InvalidValueError(
             f"{property}: must be from {bounds.minimum} to {bounds.maximum}, got {value}; {bounds.fix}"

@@ -19,7 +19,13 @@ from constructs_triton_tools.planning.quantities import Bounds, exact
 
 _INSTANCES = Bounds("1", "1000000", "save the output of the AWS command again")
 _FINISHED = ("COMPLETED", "STOPPED")
-_HEADINGS = ("configuration", "instance_type", "invocations_per_minute", "latency_ms", "price_per_hour")
+_HEADINGS = (
+    "configuration",
+    "instance_type",
+    "invocations_per_minute",
+    "latency_ms",
+    "price_per_hour",
+)
 
 
 def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
@@ -57,7 +63,10 @@ def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
 
 def _measurements(name: str, recommendations: Iterable[Mapping[str, Any]]) -> Iterator[Measurement]:
     for recommendation in recommendations:
-        endpoint, metrics = recommendation["EndpointConfiguration"], recommendation.get("Metrics") or {}
+        endpoint, metrics = (
+            recommendation["EndpointConfiguration"],
+            recommendation.get("Metrics") or {},
+        )
         if "InstanceType" not in endpoint or not metrics.get("MaxInvocations"):
             continue
         yield Measurement(
@@ -70,7 +79,9 @@ def _measurements(name: str, recommendations: Iterable[Mapping[str, Any]]) -> It
 
 
 def _configuration(model: Mapping[str, Any]) -> str:
-    variables = (f"{each['Key']}={each['Value']}" for each in model.get("EnvironmentParameters", ()))
+    variables = (
+        f"{each['Key']}={each['Value']}" for each in model.get("EnvironmentParameters", ())
+    )
     return " ".join(filter(None, [model.get("InferenceSpecificationName"), *variables]))
 
 
@@ -79,7 +90,9 @@ def _price(job: str, metrics: Mapping[str, Any], endpoint: Mapping[str, Any]) ->
     if not metrics.get("CostPerHour"):
         return None
     cost = exact(f"job {job}: CostPerHour", metrics["CostPerHour"])
-    count = exact(f"job {job}: InitialInstanceCount", endpoint.get("InitialInstanceCount", 1), _INSTANCES)
+    count = exact(
+        f"job {job}: InitialInstanceCount", endpoint.get("InitialInstanceCount", 1), _INSTANCES
+    )
     return (cost / count).quantize(Decimal("0.0001")).normalize()
 
 
@@ -97,7 +110,9 @@ def write_measurements(path: str | PathLike[str], measurements: Iterable[Measure
     try:
         write_whole(Path(path), csv_text([_HEADINGS, *rows]))
     except OSError as error:
-        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); give another path") from None
+        raise InvalidValueError(
+            f"{path}: cannot be written ({error.strerror}); give another path"
+        ) from None
 
 
 def _cell(value: object) -> object:

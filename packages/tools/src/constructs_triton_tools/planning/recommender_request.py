@@ -51,7 +51,6 @@ def _read_phase(_place: str, text: str) -> Phase:
     return Phase(*map(int, numbers))
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommenderRequest:
@@ -69,28 +68,48 @@ class RecommenderRequest:
     job_name: Annotated[str, Value("name of the job", metavar="NAME")]
     role_arn: Annotated[str, Value("role that SageMaker assumes", metavar="ARN")]
     instance_types: Sequence[str] = ()
-    phases: Annotated[Sequence[Phase], Value(
-        "users at the start, users added per minute, and length", default_text="2:2:1500 for an advanced job",
-        flag="--phase", metavar="USERS:SPAWN_RATE:SECONDS", read=argument_type(_read_phase))] = ()
-    job_type: Annotated[Literal["Advanced", "Default"], Value(
-        "Default recommends instance types with a load of its own in up to 45 minutes; Advanced tests the "
-        "types and the load that you choose")] = "Advanced"
+    phases: Annotated[
+        Sequence[Phase],
+        Value(
+            "users at the start, users added per minute, and length",
+            default_text="2:2:1500 for an advanced job",
+            flag="--phase",
+            metavar="USERS:SPAWN_RATE:SECONDS",
+            read=argument_type(_read_phase),
+        ),
+    ] = ()
+    job_type: Annotated[
+        Literal["Advanced", "Default"],
+        Value(
+            "Default recommends instance types with a load of its own in up to 45 minutes; Advanced tests the "
+            "types and the load that you choose"
+        ),
+    ] = "Advanced"
     model_name: Annotated[str | None, Value("the SageMaker model to test", metavar="NAME")] = None
-    model_package_version_arn: Annotated[str | None, Value(
-        "a version in the model registry, instead of --model-name", metavar="ARN")] = None
-    environment: Annotated[Mapping[str, Sequence[str]], Value(
-        "up to 3 values of an environment variable, for up to 5 variables, of which all combinations are "
-        "tested", example="A=1,2", flag="--env", metavar="NAME=VALUE,VALUE",
-        read=lambda text: text.split(","))] = field(
-            default_factory=dict)
-    max_invocations: Annotated[int | None, Value(
-        "invocations per minute at which the test of a type ends", metavar="N")] = None
-    latency_ms: Annotated[int | None, Value("p95 at which the test of a type ends", metavar="MS")] = None
+    model_package_version_arn: Annotated[
+        str | None, Value("a version in the model registry, instead of --model-name", metavar="ARN")
+    ] = None
+    environment: Annotated[
+        Mapping[str, Sequence[str]],
+        Value(
+            "up to 3 values of an environment variable, for up to 5 variables, of which all combinations are "
+            "tested",
+            example="A=1,2",
+            flag="--env",
+            metavar="NAME=VALUE,VALUE",
+            read=lambda text: text.split(","),
+        ),
+    ] = field(default_factory=dict)
+    max_invocations: Annotated[
+        int | None, Value("invocations per minute at which the test of a type ends", metavar="N")
+    ] = None
+    latency_ms: Annotated[
+        int | None, Value("p95 at which the test of a type ends", metavar="MS")
+    ] = None
     max_tests: Annotated[int | None, Value("maximum number of tests", metavar="N")] = None
     max_parallel_tests: Annotated[int | None, Value("tests that run at a time", metavar="N")] = None
     duration_seconds: Annotated[int | None, Value("maximum length of the job", metavar="N")] = None
     container: Mapping[str, Any] = field(default_factory=dict)
-# fmt: on
 
     def __post_init__(self) -> None:
         if _JOB_NAME.fullmatch(self.job_name) is None:
@@ -172,8 +191,12 @@ class RecommenderRequest:
         )
 
     def _endpoint(self, instance_type: str) -> dict[str, Any]:
-        ranges = [{"Name": name, "Value": list(values)} for name, values in self.environment.items()]
-        ranged = {"EnvironmentParameterRanges": {"CategoricalParameterRanges": ranges}} if ranges else {}
+        ranges = [
+            {"Name": name, "Value": list(values)} for name, values in self.environment.items()
+        ]
+        ranged = (
+            {"EnvironmentParameterRanges": {"CategoricalParameterRanges": ranges}} if ranges else {}
+        )
         return {"InstanceType": instance_type, **ranged}
 
     def _stopping_conditions(self) -> dict[str, Any]:

@@ -18,7 +18,6 @@ _LOADS = ("requests_per_second", "concurrent_streams")
 _LIMITS = ("latency_ms", "first_token_ms", "between_tokens_ms")
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
@@ -28,29 +27,59 @@ class Requirement:
         InvalidValueError: a value is out of its range, or there is not exactly one load.
     """
 
-    requests_per_second: Annotated[Number | None, Value(
-        "peak load of the whole endpoint in requests per second", metavar="N")] = None
-    concurrent_streams: Annotated[Number | None, Value(
-        "most streams that the whole endpoint has open at a time; needs measurements by `load-test --stream "
-        "--concurrency`", metavar="N")] = None
-    latency_ms: Annotated[Number | None, Value(
-        "maximum latency in milliseconds, inclusive", default_text="no limit", metavar="MS")] = None
-    first_token_ms: Annotated[Number | None, Value(
-        "maximum time to the first token of a stream in milliseconds, inclusive", default_text="no limit",
-        metavar="MS")] = None
-    between_tokens_ms: Annotated[Number | None, Value(
-        "maximum mean time between the tokens of a stream in milliseconds, inclusive",
-        default_text="no limit", metavar="MS")] = None
-    headroom: Annotated[Number, Value(
-        "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 times the load",
-        metavar="FRACTION")] = 0
-    safety_factor: Annotated[Number, Value(
-        "fraction of its measured throughput at which scaling keeps an instance, above 0 and up to 1; the "
-        "SageMaker documentation recommends to start with 0.5", metavar="FRACTION")] = 0.5
-    min_capacity: Annotated[int, Value(
-        "minimum number of instances; SageMaker spreads two or more over Availability Zones",
-        metavar="N")] = 1
-# fmt: on
+    requests_per_second: Annotated[
+        Number | None, Value("peak load of the whole endpoint in requests per second", metavar="N")
+    ] = None
+    concurrent_streams: Annotated[
+        Number | None,
+        Value(
+            "most streams that the whole endpoint has open at a time; needs measurements by `load-test --stream "
+            "--concurrency`",
+            metavar="N",
+        ),
+    ] = None
+    latency_ms: Annotated[
+        Number | None,
+        Value("maximum latency in milliseconds, inclusive", default_text="no limit", metavar="MS"),
+    ] = None
+    first_token_ms: Annotated[
+        Number | None,
+        Value(
+            "maximum time to the first token of a stream in milliseconds, inclusive",
+            default_text="no limit",
+            metavar="MS",
+        ),
+    ] = None
+    between_tokens_ms: Annotated[
+        Number | None,
+        Value(
+            "maximum mean time between the tokens of a stream in milliseconds, inclusive",
+            default_text="no limit",
+            metavar="MS",
+        ),
+    ] = None
+    headroom: Annotated[
+        Number,
+        Value(
+            "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 times the load",
+            metavar="FRACTION",
+        ),
+    ] = 0
+    safety_factor: Annotated[
+        Number,
+        Value(
+            "fraction of its measured throughput at which scaling keeps an instance, above 0 and up to 1; the "
+            "SageMaker documentation recommends to start with 0.5",
+            metavar="FRACTION",
+        ),
+    ] = 0.5
+    min_capacity: Annotated[
+        int,
+        Value(
+            "minimum number of instances; SageMaker spreads two or more over Availability Zones",
+            metavar="N",
+        ),
+    ] = 1
 
     def __post_init__(self) -> None:
         given = [name for name in _LOADS if getattr(self, name) is not None]
@@ -84,7 +113,10 @@ class Requirement:
     def load(self) -> Fraction:
         """The load to plan for, including ``headroom``: invocations per minute, or concurrent streams."""
         if self.requests_per_second is not None:
-            load = Fraction(exact("requests_per_second", self.requests_per_second)) * _SECONDS_PER_MINUTE
+            load = (
+                Fraction(exact("requests_per_second", self.requests_per_second))
+                * _SECONDS_PER_MINUTE
+            )
         else:
             assert self.concurrent_streams is not None
             load = Fraction(exact("concurrent_streams", self.concurrent_streams))

@@ -30,7 +30,6 @@ _FRACTION = Bounds("0.01", "1", "write 90 percent as 0.9")
 _ADJUSTMENT_TYPES = ("ChangeInCapacity", "PercentChangeInCapacity", "ExactCapacity")
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTracking:
@@ -55,16 +54,25 @@ class TargetTracking:
 
     target: Number
     metric: str = METRICS[0]
-    scale_out_cooldown_seconds: Annotated[Number, Value(
-        "cooldown after scaling out; the default is that of the service", flag="--scale-out-cooldown",
-        metavar="SECONDS")] = _COOLDOWN_SECONDS
-    scale_in_cooldown_seconds: Annotated[Number, Value(
-        "cooldown after scaling in; the default is that of the service", flag="--scale-in-cooldown",
-        metavar="SECONDS")] = _COOLDOWN_SECONDS
+    scale_out_cooldown_seconds: Annotated[
+        Number,
+        Value(
+            "cooldown after scaling out; the default is that of the service",
+            flag="--scale-out-cooldown",
+            metavar="SECONDS",
+        ),
+    ] = _COOLDOWN_SECONDS
+    scale_in_cooldown_seconds: Annotated[
+        Number,
+        Value(
+            "cooldown after scaling in; the default is that of the service",
+            flag="--scale-in-cooldown",
+            metavar="SECONDS",
+        ),
+    ] = _COOLDOWN_SECONDS
     disable_scale_in: bool = False
     units: Number = 1
     highest_value: Number | None = None
-# fmt: on
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -112,12 +120,22 @@ class StepScaling:
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
-        exact("threshold", self.threshold, Bounds("0", "1000000000000", "give a number of at least 0"))
-        exact("period_minutes", self.period_minutes, Bounds("1", "60", "use whole minutes up to an hour"))
-        exact("evaluation_periods", self.evaluation_periods, Bounds("1", "60", "use 1 to 60 periods"))
+        exact(
+            "threshold", self.threshold, Bounds("0", "1000000000000", "give a number of at least 0")
+        )
+        exact(
+            "period_minutes",
+            self.period_minutes,
+            Bounds("1", "60", "use whole minutes up to an hour"),
+        )
+        exact(
+            "evaluation_periods", self.evaluation_periods, Bounds("1", "60", "use 1 to 60 periods")
+        )
         exact("cooldown_seconds", self.cooldown_seconds, _SECONDS)
         if self.adjustment_type not in _ADJUSTMENT_TYPES:
-            hint = did_you_mean(self.adjustment_type, _ADJUSTMENT_TYPES, f'use "{_ADJUSTMENT_TYPES[0]}"')
+            hint = did_you_mean(
+                self.adjustment_type, _ADJUSTMENT_TYPES, f'use "{_ADJUSTMENT_TYPES[0]}"'
+            )
             raise InvalidValueError(
                 f'adjustment_type: must be an AdjustmentType, got "{self.adjustment_type}"; {hint}'
             )
@@ -195,10 +213,13 @@ class Scaling:
     @property
     def first_instance_count(self) -> int:
         """The instance count in the first minute."""
-        return self.min_capacity if self.initial_instance_count is None else self.initial_instance_count
+        return (
+            self.min_capacity
+            if self.initial_instance_count is None
+            else self.initial_instance_count
+        )
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
@@ -211,16 +232,27 @@ class Fleet:
         InvalidValueError: a value is out of range.
     """
 
-    invocations_per_minute: Annotated[Number, Value(
-        "invocations per minute that one instance can serve, from a load test", flag="--throughput",
-        metavar="N")]
-    start_minutes: Annotated[int, Value(
-        "minutes until a new instance is in service; about 3 with image caching", metavar="N")] = 6
-    price_per_hour: Annotated[Number, Value(
-        "price of one instance hour", default_text="no costs", metavar="PRICE")] = 0
-    latency_ms: Annotated[Number | None, Value(
-        "time of one request, for policies on concurrent requests", metavar="MS")] = None
-# fmt: on
+    invocations_per_minute: Annotated[
+        Number,
+        Value(
+            "invocations per minute that one instance can serve, from a load test",
+            flag="--throughput",
+            metavar="N",
+        ),
+    ]
+    start_minutes: Annotated[
+        int,
+        Value(
+            "minutes until a new instance is in service; about 3 with image caching", metavar="N"
+        ),
+    ] = 6
+    price_per_hour: Annotated[
+        Number, Value("price of one instance hour", default_text="no costs", metavar="PRICE")
+    ] = 0
+    latency_ms: Annotated[
+        Number | None,
+        Value("time of one request, for policies on concurrent requests", metavar="MS"),
+    ] = None
 
     def __post_init__(self) -> None:
         exact("invocations_per_minute", self.invocations_per_minute)
@@ -230,7 +262,6 @@ class Fleet:
             exact("latency_ms", self.latency_ms)
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
@@ -256,17 +287,22 @@ class Assumptions:
         InvalidValueError: a value is out of range.
     """
 
-    scale_out_points: Annotated[int, Value(
-        "minutes above the target before instances are added", metavar="N")] = 3
-    scale_in_points: Annotated[int, Value("minutes below it before instances are removed", metavar="N")] = 15
+    scale_out_points: Annotated[
+        int, Value("minutes above the target before instances are added", metavar="N")
+    ] = 3
+    scale_in_points: Annotated[
+        int, Value("minutes below it before instances are removed", metavar="N")
+    ] = 15
     scale_in_fraction: Number = 0.9
-    metric_delay_minutes: Annotated[int, Value(
-        "minutes until an alarm sees a finished minute", metavar="N")] = 1
-    wait_minutes: Annotated[Number, Value("minutes that a request waits before it fails", metavar="N")] = 1
+    metric_delay_minutes: Annotated[
+        int, Value("minutes until an alarm sees a finished minute", metavar="N")
+    ] = 1
+    wait_minutes: Annotated[
+        Number, Value("minutes that a request waits before it fails", metavar="N")
+    ] = 1
     counts_refused_requests: bool = True
     utilization_at_capacity: Number = 100
     high_resolution_points: int = 1
-# fmt: on
 
     def __post_init__(self) -> None:
         for name in ("scale_out_points", "scale_in_points", "high_resolution_points"):
@@ -274,7 +310,11 @@ class Assumptions:
         _check_whole("metric_delay_minutes", self.metric_delay_minutes)
         exact("scale_in_fraction", self.scale_in_fraction, _FRACTION)
         exact("wait_minutes", self.wait_minutes, _MINUTES)
-        exact("utilization_at_capacity", self.utilization_at_capacity, Bounds("1", "100", "give percent"))
+        exact(
+            "utilization_at_capacity",
+            self.utilization_at_capacity,
+            Bounds("1", "100", "give percent"),
+        )
 
 
 def _check_metric(metric: str) -> None:

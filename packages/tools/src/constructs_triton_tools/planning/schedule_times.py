@@ -37,7 +37,9 @@ def find_minutes(expression: str, time_zone: str, start: datetime, length: int) 
     if kind == "rate":
         return list(range(0, length, _period(expression, text)))
     runs_at = _at(expression, text) if kind == "at" else _cron(expression, text)
-    times = ((minute, (start + timedelta(minutes=minute)).astimezone(zone)) for minute in range(length))
+    times = (
+        (minute, (start + timedelta(minutes=minute)).astimezone(zone)) for minute in range(length)
+    )
     return [minute for minute, time in times if runs_at(time)]
 
 

@@ -58,7 +58,9 @@ class _Update:
 class _Run:
     """The state of one simulation."""
 
-    def __init__(self, traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions) -> None:
+    def __init__(
+        self, traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions
+    ) -> None:
         self._fleet, self._wait_minutes = fleet, float(assumptions.wait_minutes)
         self._capacity = float(fleet.invocations_per_minute)
         self._minimum, self._maximum = scaling.min_capacity, scaling.max_capacity
@@ -104,7 +106,11 @@ class _Run:
             self._maximum = max(self._minimum, self._maximum if maximum is None else maximum)
             self._minimum = min(self._minimum, self._maximum)
         wanted = self._clamp(self._desired)
-        return self._change(t, wanted, "schedule") if wanted != self._desired and not self._update else ""
+        return (
+            self._change(t, wanted, "schedule")
+            if wanted != self._desired and not self._update
+            else ""
+        )
 
     def _serve(self, arrived: int) -> Demand:
         """Serve what arrived and what waited; requests that would wait too long fail."""
@@ -154,7 +160,9 @@ class _Run:
         return max(self._minimum, min(self._maximum, count))
 
 
-def _bounds_by_minute(traffic: Traffic, scaling: Scaling) -> dict[int, list[tuple[int | None, int | None]]]:
+def _bounds_by_minute(
+    traffic: Traffic, scaling: Scaling
+) -> dict[int, list[tuple[int | None, int | None]]]:
     bounds: dict[int, list[tuple[int | None, int | None]]] = {}
     for action in scaling.schedules:
         for minute in _minutes_of(action.schedule, action.time_zone, traffic):

@@ -25,7 +25,12 @@ from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.spelling import quoted
-from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton_tools.planning.scaling import (
+    Scaling,
+    ScheduledAction,
+    StepScaling,
+    TargetTracking,
+)
 
 __all__ = ["read_scaling", "scaling_of_resources"]
 
@@ -65,7 +70,10 @@ def read_scaling(
 
 
 def scaling_of_resources(
-    resources: Mapping[str, Mapping[str, Any]], target_id: str, *, instance_type: InstanceType | None = None
+    resources: Mapping[str, Mapping[str, Any]],
+    target_id: str,
+    *,
+    instance_type: InstanceType | None = None,
 ) -> Scaling:
     """Return the scaling of one ``ScalableTarget`` of a template's resources.
 
@@ -79,18 +87,25 @@ def scaling_of_resources(
     return _scaling(stack, target, instance_type)
 
 
-def _scaling(stack: SynthesizedStack, target: DeclaredTarget, instance_type: InstanceType | None) -> Scaling:
+def _scaling(
+    stack: SynthesizedStack, target: DeclaredTarget, instance_type: InstanceType | None
+) -> Scaling:
     instance_type = instance_type or _instance_type(stack, target)
     return Scaling(
-        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties.get("MinCapacity"))),
-        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties.get("MaxCapacity"))),
+        min_capacity=int(
+            _number(target.logical_id, "MinCapacity", target.properties.get("MinCapacity"))
+        ),
+        max_capacity=int(
+            _number(target.logical_id, "MaxCapacity", target.properties.get("MaxCapacity"))
+        ),
         policies=tuple(
             _read_policy(policy, instance_type)
             for policy in scaling_policies(stack)
             if policy.target.logical_id == target.logical_id
         ),
         schedules=tuple(
-            _read_schedule(target.logical_id, each) for each in target.properties.get("ScheduledActions", ())
+            _read_schedule(target.logical_id, each)
+            for each in target.properties.get("ScheduledActions", ())
         ),
     )
 
@@ -98,12 +113,17 @@ def _scaling(stack: SynthesizedStack, target: DeclaredTarget, instance_type: Ins
 # --- finding the variant ----------------------------------------------------------------------------------
 
 
-def _find_target(stack: SynthesizedStack, endpoint: str | None, variant: str | None) -> DeclaredTarget:
+def _find_target(
+    stack: SynthesizedStack, endpoint: str | None, variant: str | None
+) -> DeclaredTarget:
     targets = scalable_targets(stack)
     matching = [
         target
         for target in targets
-        if (endpoint is None or any(_matches(endpoint, name) for name in _endpoint_names(stack, target)))
+        if (
+            endpoint is None
+            or any(_matches(endpoint, name) for name in _endpoint_names(stack, target))
+        )
         and variant in (None, target.scaled_name)
     ]
     if len(matching) == 1:
@@ -131,7 +151,10 @@ def _endpoint_of(target: DeclaredTarget) -> str:
 def _endpoint_names(stack: SynthesizedStack, target: DeclaredTarget) -> list[str]:
     """Return the name of a target's endpoint, and its logical ID if the stack has it."""
     name = _endpoint_of(target)
-    return [name, *(logical_id for logical_id, each in endpoint_names(stack).items() if each == name)]
+    return [
+        name,
+        *(logical_id for logical_id, each in endpoint_names(stack).items() if each == name),
+    ]
 
 
 def _instance_type(stack: SynthesizedStack, target: DeclaredTarget) -> InstanceType | None:
@@ -146,7 +169,9 @@ def _instance_type(stack: SynthesizedStack, target: DeclaredTarget) -> InstanceT
 # --- policies ---------------------------------------------------------------------------------------------
 
 
-def _read_policy(policy: DeclaredPolicy, instance_type: InstanceType | None) -> TargetTracking | StepScaling:
+def _read_policy(
+    policy: DeclaredPolicy, instance_type: InstanceType | None
+) -> TargetTracking | StepScaling:
     if policy.tracking is not None:
         return _read_tracking(policy.logical_id, policy.tracking, instance_type)
     if not policy.alarms:
@@ -161,10 +186,14 @@ def _read_policy(policy: DeclaredPolicy, instance_type: InstanceType | None) -> 
     return _read_steps(policy.logical_id, steps, policy.alarms[0], instance_type)
 
 
-def _read_tracking(id: str, config: Mapping[str, Any], instance_type: InstanceType | None) -> TargetTracking:
+def _read_tracking(
+    id: str, config: Mapping[str, Any], instance_type: InstanceType | None
+) -> TargetTracking:
     metric = _tracked_metric(config)
     cooldowns = {
-        f"scale_{way}_cooldown_seconds": _number(id, "cooldown", config[f"Scale{way.title()}Cooldown"])
+        f"scale_{way}_cooldown_seconds": _number(
+            id, "cooldown", config[f"Scale{way.title()}Cooldown"]
+        )
         for way in ("out", "in")
         if f"Scale{way.title()}Cooldown" in config
     }
@@ -215,7 +244,9 @@ def _read_steps(
         for step in config["StepAdjustments"]
     )
     cooldown = (
-        {"cooldown_seconds": _number(id, "Cooldown", config["Cooldown"])} if "Cooldown" in config else {}
+        {"cooldown_seconds": _number(id, "Cooldown", config["Cooldown"])}
+        if "Cooldown" in config
+        else {}
     )
     return _build(
         id,

@@ -55,7 +55,9 @@ class Traffic:
                 )
 
     @classmethod
-    def pattern(cls, name: str, *, low: float, high: float, high_minutes: int | None = None) -> Traffic:
+    def pattern(
+        cls, name: str, *, low: float, high: float, high_minutes: int | None = None
+    ) -> Traffic:
         """Return a made-up pattern between two rates.
 
         Args:
@@ -146,7 +148,12 @@ def _parse_count(place: str, text: str) -> int:
 
 
 def _parse_minute(place: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text[:9]) >= _MAXIMUM_MINUTES or len(text) > 9:
+    if (
+        not text.isascii()
+        or not text.isdigit()
+        or int(text[:9]) >= _MAXIMUM_MINUTES
+        or len(text) > 9
+    ):
         raise InvalidValueError(
             f'{place}: must be a whole number from 0 to {_MAXIMUM_MINUTES - 1}, got "{text[:40]}"; '
             "count minutes from 0, or name the column timestamp"
@@ -175,7 +182,11 @@ def _read_csv(path: str | PathLike[str]) -> Traffic:
     rows = read_rows(path, _COLUMNS, most_lines=_MOST_LINES)
     column = "minute" if "minute" in rows[0].cells else "timestamp"
     raise_for(
-        [f"{row.place}: has no minute or timestamp; fill it in" for row in rows if column not in row.cells]
+        [
+            f"{row.place}: has no minute or timestamp; fill it in"
+            for row in rows
+            if column not in row.cells
+        ]
     )
     if column == "timestamp":
         return _place(path, [(row.cells["timestamp"], row.cells["invocations"]) for row in rows])
@@ -190,13 +201,17 @@ def _read_metric_data(path: Path) -> list[tuple[datetime, int]]:
         (result,) = read_json(path)["MetricDataResults"]
         points = list(zip(result["Timestamps"], result["Values"], strict=True))
     except OSError as error:
-        raise InvalidValueError(f"{path}: cannot be read ({error.strerror}); give a readable file") from None
+        raise InvalidValueError(
+            f"{path}: cannot be read ({error.strerror}); give a readable file"
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
             f"{path}: must be the output of `aws cloudwatch get-metric-data` with one metric, got "
             f"{type(error).__name__} ({error}); query Invocations, Sum, with a Period of 60"
         ) from None
-    return [(_cloudwatch_time(path, time), _cloudwatch_count(path, value)) for time, value in points]
+    return [
+        (_cloudwatch_time(path, time), _cloudwatch_count(path, value)) for time, value in points
+    ]
 
 
 def _cloudwatch_time(path: Path, value: Any) -> datetime:
@@ -235,7 +250,9 @@ def _check_period(path: str | PathLike[str], seconds: list[int]) -> None:
 def _fill(points: list[tuple[int, int]]) -> tuple[int, ...]:
     length = max(minute for minute, _ in points) + 1
     if length > _MAXIMUM_MINUTES:
-        raise InvalidValueError(f"traffic: must be at most a year long, got {length} minutes; shorten it")
+        raise InvalidValueError(
+            f"traffic: must be at most a year long, got {length} minutes; shorten it"
+        )
     counts = [0] * length
     for minute, count in points:
         counts[minute] += count

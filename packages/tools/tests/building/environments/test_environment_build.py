@@ -57,7 +57,10 @@ def text(archive: Path, name: str) -> str:
 def test_layout_of_an_environment(project: Path) -> None:
     """The archive is a virtual environment without an interpreter, in which scripts run with that of PATH."""
     found = members(build_in(project).archive)
-    assert (found["bin/python3"].linkname, found["bin/python"].linkname) == ("/usr/bin/python3", "python3")
+    assert (found["bin/python3"].linkname, found["bin/python"].linkname) == (
+        "/usr/bin/python3",
+        "python3",
+    )
     archive = build_in(project).archive
     assert text(archive, "pyvenv.cfg").splitlines() == [
         "home = /usr/bin",
@@ -80,14 +83,20 @@ def test_layout_of_an_environment(project: Path) -> None:
     assert owners == {(0, 0, "", 315532800)}
 
 
-def test_same_bytes_in_another_place(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_bytes_in_another_place(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Folder, umask, time zone, locale and cache change neither the archive nor the lock file."""
     first = build_in(project)
     other = tmp_path / "another place"
     other.mkdir()
     shutil.copytree(project / "wheels", other / "wheels")
     shutil.copy(project / "requirements.txt", other)
-    for name, value in {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "UV_CACHE_DIR": str(tmp_path / "uv")}.items():
+    for name, value in {
+        "TZ": "Asia/Kathmandu",
+        "LC_ALL": "C",
+        "UV_CACHE_DIR": str(tmp_path / "uv"),
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "second cache"))
     time.tzset()
@@ -101,12 +110,16 @@ def test_same_bytes_in_another_place(project: Path, tmp_path: Path, monkeypatch:
     assert second.lock_path.read_bytes() == first.lock_path.read_bytes()
 
 
-def test_nothing_is_called_when_nothing_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_called_when_nothing_changed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With a current lock file and the archive in the cache, uv is not needed, also after new comments."""
     first = build_in(project)
     assert (first.is_resolved, first.is_new) == (True, True)
     first.lock_path.write_bytes(first.lock_path.read_bytes().replace(b"\n", b"\r\n"))
-    (project / "requirements.txt").write_text(f"# packages\n{OFFLINE}\npure  # the model imports it\n")
+    (project / "requirements.txt").write_text(
+        f"# packages\n{OFFLINE}\npure  # the model imports it\n"
+    )
     monkeypatch.setitem(sys.modules, "uv", None)
     second = build_in(project)
     assert (second.is_resolved, second.is_new, second.archive) == (False, False, first.archive)
@@ -132,7 +145,9 @@ def test_a_package_that_changed_on_the_index_is_refused(
     built.archive.unlink()
     write_wheel(project / "wheels", "helper", "1.5", files={"other.py": ""})
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
-    with pytest.raises(InvalidValueError, match=r"ash mismatch.*run `constructs-triton env build` with"):
+    with pytest.raises(
+        InvalidValueError, match=r"ash mismatch.*run `constructs-triton env build` with"
+    ):
         build_in(project)
     assert built.lock_path.read_text() == built.lock.text
     assert not list(built.archive.parent.glob("*.tar"))
@@ -153,7 +168,9 @@ def test_compiled_wheels_need_the_platform_of_the_image(project: Path) -> None:
     (project / "requirements.txt").write_text(f"{OFFLINE}compiled\n")
     write_wheel(project / "wheels", "compiled", tag="cp312-cp312-manylinux_2_39_x86_64")
     assert build_in(project).lock.versions == {"compiled": "1.0"}
-    with pytest.raises(InvalidValueError, match=r"no packages for Python 3\.10 on x86_64-manylinux_2_35"):
+    with pytest.raises(
+        InvalidValueError, match=r"no packages for Python 3\.10 on x86_64-manylinux_2_35"
+    ):
         build_in(project, target=image_target("24.09"))
     assert not (project / "requirements.py3.10.lock").exists()
 
@@ -198,12 +215,16 @@ def test_what_cannot_be_reached_or_written(
     requirements = (project / "requirements.txt").read_text()
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")  # uv would wait twelve seconds for the address
     (project / "requirements.txt").write_text("--index-url http://127.0.0.1:9/simple\npure\n")
-    with pytest.raises(InvalidValueError, match=r"127\.0\.0\.1:9.*connect to the network, or set --index"):
+    with pytest.raises(
+        InvalidValueError, match=r"127\.0\.0\.1:9.*connect to the network, or set --index"
+    ):
         build_in(project)
     (project / "requirements.txt").write_text(requirements)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(InvalidValueError, match="set CONSTRUCTS_TRITON_CACHE_DIR to another folder"):
+    with pytest.raises(
+        InvalidValueError, match="set CONSTRUCTS_TRITON_CACHE_DIR to another folder"
+    ):
         build_in(project)
 
 
@@ -221,14 +242,21 @@ def test_uv_lock_and_pyproject_are_inputs(project: Path) -> None:
         built = build(requirements, image_target())
         assert built.lock.versions == {"helper": "1.0", "pure": "1.0"}
         assert not build(requirements, image_target()).is_resolved
-        assert not build(read_requirements(project / name, built.lock.extras), image_target()).is_resolved
-        assert build(read_requirements(project / name), image_target()).lock.versions == {"helper": "1.0"}
+        assert not build(
+            read_requirements(project / name, built.lock.extras), image_target()
+        ).is_resolved
+        assert build(read_requirements(project / name), image_target()).lock.versions == {
+            "helper": "1.0"
+        }
 
 
 def test_options_are_kept_in_the_lock_file(project: Path) -> None:
     """The next build needs no options; other options resolve again."""
     (project / "requirements.txt").write_text("helper\n")
-    requirements, options = read_requirements(project / "requirements.txt"), ["--find-links", "wheels"]
+    requirements, options = (
+        read_requirements(project / "requirements.txt"),
+        ["--find-links", "wheels"],
+    )
     first = build(requirements, image_target(), options=[*options, "--offline"])
     assert not build(requirements, image_target()).is_resolved
     assert build(requirements, image_target(), options=[*options, "--no-index"]).is_resolved

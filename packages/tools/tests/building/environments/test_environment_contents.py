@@ -49,9 +49,13 @@ def test_metadata_are_bounded_together(tmp_path: Path, monkeypatch: pytest.Monke
     assert (contents._MOST_BYTES_IN_ALL, contents._MOST_PACKAGES) == (256 << 20, 10_000)
     monkeypatch.setattr(contents, "_MOST_BYTES_IN_ALL", 100_000)
     monkeypatch.setattr(contents, "_MOST_PACKAGES", 8)
-    long = {f"{SITE}/a{n}-1.dist-info/METADATA": METADATA + b"License: x\n" * 2000 for n in range(5)}
+    long = {
+        f"{SITE}/a{n}-1.dist-info/METADATA": METADATA + b"License: x\n" * 2000 for n in range(5)
+    }
     libraries = {f"{SITE}/a.libs/{n}{'x' * 1000}": b"" for n in range(101)}
     many = {f"{SITE}/a{n}-1.dist-info/METADATA": METADATA for n in range(9)}
     for members in (long, libraries, many):
         with pytest.raises(ArchiveError, match="MiB of metadata; pass an environment"):
-            read_contents(packed(tmp_path / "e.tar", {f"{SITE}/b-1.dist-info/METADATA": METADATA, **members}))
+            read_contents(
+                packed(tmp_path / "e.tar", {f"{SITE}/b-1.dist-info/METADATA": METADATA, **members})
+            )

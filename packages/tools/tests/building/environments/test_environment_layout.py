@@ -84,7 +84,9 @@ def test_record_that_cannot_be_read(content: bytes, message: str, installed: Pat
     """It is one error with the name of the package, or has no row that names a file."""
     record_of(installed).write_bytes(content)
     if message:
-        with pytest.raises(InvalidValueError, match=rf"RECORD: cannot be read \(.*{message}.*use another"):
+        with pytest.raises(
+            InvalidValueError, match=rf"RECORD: cannot be read \(.*{message}.*use another"
+        ):
             archive.arrange(installed, lock(), image_target())
     else:
         archive.arrange(installed, lock(), image_target())

@@ -23,9 +23,7 @@ from triton_model_check.artifacts.environments.target import image_target
 PROJECT = Path(__file__).resolve().parents[5]
 OFFLINE = "--no-index\n--find-links ./wheels\n"
 HASH = f"--hash=sha256:{'0' * 64}"
-FIRST_LINE = (
-    "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
-)
+FIRST_LINE = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
 
 
 @pytest.fixture
@@ -50,9 +48,18 @@ ONLY_WHEELS = r"requirements\.txt: (editable|only a wheel).*`uv build --wheel`"
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        *((each, ONLY_WHEELS) for each in ("-e .", "-e./x", "--editable=x", "-e\t.", "./package", "x.zip")),
-        *((each, ONLY_WHEELS) for each in ("package @ ./package", "package@file:///package", "a/b.tar.gz")),
-        *((each, ONLY_WHEELS) for each in ("git+https://host/x", "x @ https://host/x.tar.gz#egg=x")),
+        *(
+            (each, ONLY_WHEELS)
+            for each in ("-e .", "-e./x", "--editable=x", "-e\t.", "./package", "x.zip")
+        ),
+        *(
+            (each, ONLY_WHEELS)
+            for each in ("package @ ./package", "package@file:///package", "a/b.tar.gz")
+        ),
+        *(
+            (each, ONLY_WHEELS)
+            for each in ("git+https://host/x", "x @ https://host/x.tar.gz#egg=x")
+        ),
         ("/abs/package[extra]", ONLY_WHEELS),
         # No path and no argument of a command can contain it.
         ("-r a\0b", r"cannot be read \(it contains a NUL\)"),
@@ -120,14 +127,19 @@ def test_local_package_of_uv_lock(source: str, project: Path, tmp_path: Path) ->
     assert not (tmp_path / "canary").exists()
     write_wheel(project / "wheels", "evil")
     text = (project / "pyproject.toml").read_text().partition("[tool.uv.sources]")[0]
-    (project / "pyproject.toml").write_text(f'{text}[tool.uv]\nno-index = true\nfind-links = ["wheels"]\n')
-    subprocess.run([find_uv_bin(), "lock", "--quiet", "--python", sys.executable], cwd=project, check=True)
+    (project / "pyproject.toml").write_text(
+        f'{text}[tool.uv]\nno-index = true\nfind-links = ["wheels"]\n'
+    )
+    subprocess.run(
+        [find_uv_bin(), "lock", "--quiet", "--python", sys.executable], cwd=project, check=True
+    )
     assert build_in(project, "uv.lock").is_file()
     assert not (tmp_path / "canary").exists()
 
 
 @pytest.mark.parametrize(
-    "line", ["-e ./evil", "helper\n-e ./evil", "-r other.txt", "./evil", "-c x", "helper\u2028-e ./evil"]
+    "line",
+    ["-e ./evil", "helper\n-e ./evil", "-r other.txt", "./evil", "-c x", "helper\u2028-e ./evil"],
 )
 @pytest.mark.parametrize("field", ["lines", "constraints"])
 def test_lines_of_a_foreign_lock_file(
@@ -150,7 +162,9 @@ def test_lines_of_a_foreign_lock_file(
         "helper==1 --pre",
     ],
 )
-def test_pins_of_a_foreign_lock_file(pins: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pins_of_a_foreign_lock_file(
+    pins: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """uv downloads what a lock file pins, so it may contain only versions and wheels with hashes."""
     monkeypatch.setattr(building, "install", lambda *_: pytest.fail("uv was called"))
     foreign = EnvironmentLock("3.12", "x", ("helper",), (), (), (), "", f"{pins}\n")
@@ -178,7 +192,10 @@ def test_header_that_is_no_command(change: dict[str, list[str]] | str) -> None:
         **{key: [] for key in ("requirements", "constraints", "options", "extras")},
     }
     good = {**header, "options": ["--no-index", "--find-links", "wheels", "--offline"]}
-    assert read_lock(f"{FIRST_LINE}# {json.dumps(good)}\n".encode(), "lock").options[1] == "--find-links"
+    assert (
+        read_lock(f"{FIRST_LINE}# {json.dumps(good)}\n".encode(), "lock").options[1]
+        == "--find-links"
+    )
     bad = change if isinstance(change, str) else json.dumps({**header, **change})
     with pytest.raises(InvalidValueError, match="is not a lock file"):
         read_lock(f"{FIRST_LINE}# {bad}\n".encode(), "lock")
@@ -214,7 +231,8 @@ def test_project_of_another_form(text: str, message: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("program", "got"), [("echo 'uv 0.12.9 (x86_64)'", r"uv 0\.12\.9 \(x86_64\)"), ("exit 3", "exit code 3")]
+    ("program", "got"),
+    [("echo 'uv 0.12.9 (x86_64)'", r"uv 0\.12\.9 \(x86_64\)"), ("exit 3", "exit code 3")],
 )
 def test_uv_that_is_too_old(
     program: str, got: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -232,5 +250,7 @@ def test_uv_that_is_too_old(
 def test_extra_requires_the_same_uv() -> None:
     """The extra ``env`` has the bound that the program checks."""
     text = (PROJECT / "pyproject.toml").read_text()
-    assert re.findall(r'^env = \["uv>=(.+)"\]$', text, re.MULTILINE) == [".".join(map(str, uv.OLDEST_UV))]
+    assert re.findall(r'^env = \["uv>=(.+)"\]$', text, re.MULTILINE) == [
+        ".".join(map(str, uv.OLDEST_UV))
+    ]
     assert os.access(find_uv_bin(), os.X_OK)

@@ -107,7 +107,9 @@ class SimulatedJobs:
         }
         threading.Thread(target=self._run_or_fail, args=(kind, name), daemon=True).start()
         return ActionResult(
-            {f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"}
+            {
+                f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"
+            }
         )
 
     def describe(self, name: str) -> ActionResult:
@@ -129,7 +131,9 @@ class SimulatedJobs:
             time.sleep(0.01)
 
     def status(self, name: str) -> str:
-        return str(next(value for key, value in self._answers[name].items() if key.endswith("JobStatus")))
+        return str(
+            next(value for key, value in self._answers[name].items() if key.endswith("JobStatus"))
+        )
 
     def times(self, name: str) -> tuple[datetime, datetime]:
         """When a processing job started and ended."""
@@ -158,7 +162,10 @@ class SimulatedJobs:
         try:
             self._run(kind, name)
         except Exception as error:
-            status = {f"{kind.capitalize()}JobStatus": "Failed", "FailureReason": f"InternalError: {error!r}"}
+            status = {
+                f"{kind.capitalize()}JobStatus": "Failed",
+                "FailureReason": f"InternalError: {error!r}",
+            }
             self._answers[name] = {**self._answers[name], **status}
 
     def _run(self, kind: str, name: str) -> None:
@@ -186,7 +193,9 @@ class SimulatedJobs:
         else:
             ended |= {"BillableTimeInSeconds": 7, "ModelArtifacts": {"S3ModelArtifacts": outputs}}
             if status == "Failed":
-                ended["FailureReason"] = f"AlgorithmError: {_text(messages / 'failure')}, exit code: {code}"
+                ended["FailureReason"] = (
+                    f"AlgorithmError: {_text(messages / 'failure')}, exit code: {code}"
+                )
         self._answers[name] = answer | ended
 
     @staticmethod
@@ -196,7 +205,10 @@ class SimulatedJobs:
                 yield each["S3Input"]["S3Uri"], each["S3Input"]["LocalPath"]
             return
         for each in request["InputDataConfig"]:
-            yield each["DataSource"]["S3DataSource"]["S3Uri"], f"/opt/ml/input/data/{each['ChannelName']}"
+            yield (
+                each["DataSource"]["S3DataSource"]["S3Uri"],
+                f"/opt/ml/input/data/{each['ChannelName']}",
+            )
 
     def _download(self, url: str, folder: Path) -> None:
         s3 = boto3.client("s3")
@@ -221,9 +233,12 @@ class SimulatedJobs:
         local = [each.replace("/opt/ml", f"{root}/opt/ml") for each in rest]
         environment = {**os.environ, **self.environment, "PATH": f"{programs}:{os.environ['PATH']}"}
         process = subprocess.Popen(
-            [programs / "entrypoint", shell, *local], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, env=environment,
-        )  # fmt: skip
+            [programs / "entrypoint", shell, *local],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
         self._processes[name] = process
         assert process.stdout is not None
         logs = boto3.client("logs")
@@ -270,7 +285,9 @@ def _price_list(received: Received) -> bytes:
 
 def _product(usage: str, price: str) -> str:
     terms = {"a": {"priceDimensions": {"b": {"unit": "Hrs", "pricePerUnit": {"USD": price}}}}}
-    return json.dumps({"product": {"attributes": {"usagetype": usage}}, "terms": {"OnDemand": terms}})
+    return json.dumps(
+        {"product": {"attributes": {"usagetype": usage}}, "terms": {"OnDemand": terms}}
+    )
 
 
 @contextmanager
@@ -279,7 +296,10 @@ def simulated_jobs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simu
     jobs = SimulatedJobs(root)
     for kind in ("processing", "training"):
         _patch(monkeypatch, jobs, kind)
-    with serving(DomainDispatcherApplication(create_backend_app)) as url, run_null_server() as prices:
+    with (
+        serving(DomainDispatcherApplication(create_backend_app)) as url,
+        run_null_server() as prices,
+    ):
         prices.answer = _price_list
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
         monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", prices.url)

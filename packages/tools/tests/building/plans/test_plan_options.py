@@ -46,7 +46,11 @@ def test_precision_by_version(tensorrt: str | None, precision: str, expected: li
 
 def test_all_options() -> None:
     """Memory and effort of the build, and options of the user."""
-    options = {"workspace_mib": 4096, "optimization_level": 5, "more": ("--profilingVerbosity=detailed",)}
+    options = {
+        "workspace_mib": 4096,
+        "optimization_level": 5,
+        "more": ("--profilingVerbosity=detailed",),
+    }
     assert arguments("10.0", A10G, precision="bf16", **options) == [
         "--bf16",
         "--memPoolSize=workspace:4096",
@@ -59,15 +63,29 @@ def test_all_options() -> None:
 @pytest.mark.parametrize(
     ("tensorrt", "options", "message"),
     [
-        ("11.1", {"precision": "fp16"}, r"11 of image 26.05 has no --fp16.*single precision; convert"),
-        (None, {"precision": "fp16"}, r"the TensorRT of image 26.05 is not known.*; set --tensorrt"),
-        ("10.0", {"precision": "bf16"}, r"the T4 of ml.g4dn.xlarge .* has no bfloat16; use --precision fp16"),
+        (
+            "11.1",
+            {"precision": "fp16"},
+            r"11 of image 26.05 has no --fp16.*single precision; convert",
+        ),
+        (
+            None,
+            {"precision": "fp16"},
+            r"the TensorRT of image 26.05 is not known.*; set --tensorrt",
+        ),
+        (
+            "10.0",
+            {"precision": "bf16"},
+            r"the T4 of ml.g4dn.xlarge .* has no bfloat16; use --precision fp16",
+        ),
         ("10.0", {"more": ("fp8",)}, r"must be one option of trtexec, got 'fp8'"),
         ("10.0", {"more": ("--onnx=x",)}, r"--onnx is set by this command"),
         ("11.0", {"more": ("--int8",)}, r"TensorRT 11 of image 26.05 has no --int8; remove it"),
     ],
 )
-def test_option_that_does_not_exist(tensorrt: str | None, options: dict[str, Any], message: str) -> None:
+def test_option_that_does_not_exist(
+    tensorrt: str | None, options: dict[str, Any], message: str
+) -> None:
     """An option that the image's TensorRT or the GPU does not have is refused before anything is paid for."""
     with pytest.raises(InvalidValueError, match=message):
         arguments(tensorrt, **options)
@@ -80,7 +98,9 @@ def test_one_plan_for_each_model_of_gpu() -> None:
         "ml.g6.xlarge": ("ml.g6.12xlarge", "ml.g6.xlarge"),
         "ml.g6e.xlarge": ("ml.g6e.4xlarge",),
     }
-    assert [each.name for each in group_by_gpu(["ml.g5.xlarge"], "ml.g5.2xlarge")] == ["ml.g5.2xlarge"]
+    assert [each.name for each in group_by_gpu(["ml.g5.xlarge"], "ml.g5.2xlarge")] == [
+        "ml.g5.2xlarge"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +109,11 @@ def test_one_plan_for_each_model_of_gpu() -> None:
         ("ml.c5.large", None, r'TensorRT needs an NVIDIA GPU, got "ml.c5.large", which has none'),
         ("ml.g9.xlarge", None, r'the GPU of the type is not known, got "ml.g9.xlarge"'),
         ("ml.p6e-gb200.36xlarge", None, r"builds its Triton images for x86_64 only"),
-        ("ml.g5.xlarge", "ml.g4dn.xlarge", r"--build-on: must have the GPU of ml.g5.xlarge \(A10G\)"),
+        (
+            "ml.g5.xlarge",
+            "ml.g4dn.xlarge",
+            r"--build-on: must have the GPU of ml.g5.xlarge \(A10G\)",
+        ),
     ],
 )
 def test_type_that_cannot_build(name: str, build_on: str | None, message: str) -> None:
@@ -133,10 +157,13 @@ def test_jobs_have_the_types_that_build() -> None:
         absent = {
             region
             for region, types in published("hosting").items()
-            if instance.family in families(types) - families(published("processing").get(region, ()))
+            if instance.family
+            in families(types) - families(published("processing").get(region, ()))
         }
         if job_kind(instance) == "processing":
             assert set(regions_without_processing(instance)) == absent
     assert smallest_with_gpu("H100").name == "ml.p5.4xlarge"
-    with pytest.raises(InvalidValueError, match=r'^gpu_model: no instance type has it, got "H1000"'):
+    with pytest.raises(
+        InvalidValueError, match=r'^gpu_model: no instance type has it, got "H1000"'
+    ):
         smallest_with_gpu("H1000")

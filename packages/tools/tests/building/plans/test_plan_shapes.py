@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from constructs_triton_tools.building.plans.shapes import (
+    input_ranges,
+    read_input_ranges,
+    shape_arguments,
+)
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
@@ -60,7 +64,10 @@ def test_given_sizes_of_several_inputs() -> None:
     [
         ("x", r"^--input: must have a name and dims, got 'x'"),
         ("=1", r"^--input: must have a name and dims"),
-        ("x=1..2", r"each dim must be a size of at least 1, or three sizes that do not decrease, got '1..2'"),
+        (
+            "x=1..2",
+            r"each dim must be a size of at least 1, or three sizes that do not decrease, got '1..2'",
+        ),
         ("x=4..2..1", r"got '4..2..1'"),
         ("x=0", r"got '0'"),
         ("x=²", r"got '²'"),
@@ -85,7 +92,9 @@ def test_wrong_sizes_are_explained(given: str, message: str) -> None:
         ({"a,b": (-1, 3)}, "trtexec cannot read a name with a comma"),
     ],
 )
-def test_model_without_a_plan_is_explained(shapes: dict[str, tuple[int, ...]], message: str) -> None:
+def test_model_without_a_plan_is_explained(
+    shapes: dict[str, tuple[int, ...]], message: str
+) -> None:
     """A hint can be copied, a model with a fixed first dim has no batches, and a comma separates shapes."""
     with pytest.raises(InvalidValueError, match=message):
         arguments(shapes, batch=4)

@@ -13,7 +13,11 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
 from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild
 from constructs_triton_tools.building.plans.plan_tensors import with_tensors
-from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from constructs_triton_tools.building.plans.shapes import (
+    input_ranges,
+    read_input_ranges,
+    shape_arguments,
+)
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_files.plan_manifest import PlanManifest
 
@@ -35,7 +39,17 @@ def tensors(
         ranges=ranges,
     )
     texts: dict[str, Any] = dict.fromkeys(
-        ("key", "gpu_model", "compute_capability", "built_on", "image", "driver", "model_sha256", "job"), ""
+        (
+            "key",
+            "gpu_model",
+            "compute_capability",
+            "built_on",
+            "image",
+            "driver",
+            "model_sha256",
+            "job",
+        ),
+        "",
     )
     manifest = PlanManifest(
         **texts,
@@ -65,7 +79,9 @@ def test_inputs_have_the_shapes_of_the_arguments(tmp_path: Path) -> None:
     }
     assert (inputs["offset"]["min"], inputs["offset"]["max"]) == ((1, 3), (8, 3))
     assert inputs["size"] == {"name": "size", "data_type": "TYPE_INT64", "shape": None}
-    assert outputs == {"OUTPUT__0": {"name": "OUTPUT__0", "data_type": "TYPE_FP32", "shape": (-1, 2)}}
+    assert outputs == {
+        "OUTPUT__0": {"name": "OUTPUT__0", "data_type": "TYPE_FP32", "shape": (-1, 2)}
+    }
 
 
 @pytest.mark.parametrize(
@@ -81,7 +97,9 @@ def test_inputs_have_the_shapes_of_the_arguments(tmp_path: Path) -> None:
         (TensorProto.FLOAT, "", ""),
     ],
 )
-def test_only_settled_types_are_written(data_type: int, tensorrt: str, expected: str, tmp_path: Path) -> None:
+def test_only_settled_types_are_written(
+    data_type: int, tensorrt: str, expected: str, tmp_path: Path
+) -> None:
     """A data type that the version of TensorRT may change is not known."""
     inputs, _ = tensors(tmp_path, tensorrt, "--fp16", data_type=data_type)
     assert inputs["ids"]["data_type"] == expected

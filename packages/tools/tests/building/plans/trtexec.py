@@ -16,10 +16,21 @@ from pathlib import Path
 
 REMOVED_IN_11 = ("--fp16", "--bf16", "--int8", "--fp8", "--int4", "--best", "--calib")
 KNOWN = (
-    "--onnx", "--saveEngine", "--minShapes", "--optShapes", "--maxShapes", "--memPoolSize", "--skipInference",
-    "--timingCacheFile", "--builderOptimizationLevel", "--versionCompatible", "--hardwareCompatibilityLevel",
-    "--staticPlugins", "--dynamicPlugins", "--profilingVerbosity",
-)  # fmt: skip
+    "--onnx",
+    "--saveEngine",
+    "--minShapes",
+    "--optShapes",
+    "--maxShapes",
+    "--memPoolSize",
+    "--skipInference",
+    "--timingCacheFile",
+    "--builderOptimizationLevel",
+    "--versionCompatible",
+    "--hardwareCompatibilityLevel",
+    "--staticPlugins",
+    "--dynamicPlugins",
+    "--profilingVerbosity",
+)
 FAILURES = {
     b"FAIL_operator": "[E] [TRT] ModelImporter.cpp: No importer registered for op: Mystery",
     b"FAIL_memory": "[E] Error[2]: [virtualMemoryBuffer.cpp] Error Code 2: OutOfMemory",

@@ -12,7 +12,9 @@ _HEAD = '#!/bin/sh\necho "$*" >> "{calls}"\n'
 class FakeEngine:
     """Puts a shell script with the engine's name first on PATH."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, script: str, name: str = "podman") -> None:
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, script: str, name: str = "podman"
+    ) -> None:
         self._calls = folder / "calls"
         program = folder / "bin" / name
         program.parent.mkdir()

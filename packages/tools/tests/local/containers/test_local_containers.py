@@ -15,13 +15,20 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fake_engine import FakeEngine
 
-from constructs_triton_core.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton_core.errors import (
+    InvalidValueError,
+    LocalEndpointError,
+    MissingDependencyError,
+)
 from constructs_triton_core.processes.children import python_command
 from constructs_triton_tools.local.containers import container
 from constructs_triton_tools.local.containers.container import EngineContainers, TritonContainer
 from constructs_triton_tools.local.containers.engine import ContainerEngine
 from constructs_triton_tools.local.containers.exec_relay import ExecRelay
-from constructs_triton_tools.local.containers.run_arguments import run_arguments, shared_memory_bytes
+from constructs_triton_tools.local.containers.run_arguments import (
+    run_arguments,
+    shared_memory_bytes,
+)
 from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.sources.specs import (
     ComponentSpec,
@@ -123,7 +130,9 @@ def test_an_image_is_replaced_by_endpoint_variant_or_image(
     assert create(SINGLE, {name: "other"}).image == "other"
 
 
-def test_a_component_has_a_container_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_component_has_a_container_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``--image`` accepts its name, and half of the memory of the instance type is its shared memory."""
     FakeEngine(tmp_path, monkeypatch, ANSWERING)
     component = ComponentSpec("c", SINGLE, instance_types=["ml.g5.xlarge"])
@@ -151,13 +160,19 @@ def test_an_image_that_cannot_be_chosen_is_an_error_before_the_start(
         create(replace(SINGLE, image=image), images)
 
 
-def test_an_engine_that_does_not_answer_or_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_does_not_answer_or_is_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both errors name the engine and what to do."""
     FakeEngine(tmp_path, monkeypatch, "echo no socket >&2; exit 125")
-    with pytest.raises(LocalEndpointError, match=r"--engine podman: .* does not answer .*no socket"):
+    with pytest.raises(
+        LocalEndpointError, match=r"--engine podman: .* does not answer .*no socket"
+    ):
         create(SINGLE)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDependencyError, match="--engine podman: podman is not installed; install it"):
+    with pytest.raises(
+        MissingDependencyError, match="--engine podman: podman is not installed; install it"
+    ):
         create(SINGLE)
 
 
@@ -184,7 +199,9 @@ def test_memory_is_that_of_the_processes_in_the_container(
 ) -> None:
     """The proportional sizes are added; a container that has ended uses nothing."""
     FakeEngine(
-        tmp_path, monkeypatch, 'case "$1" in exec) printf "Rss: 9 kB\\nPss: 3 kB\\nPss: 4 kB\\n";; esac\n'
+        tmp_path,
+        monkeypatch,
+        'case "$1" in exec) printf "Rss: 9 kB\\nPss: 3 kB\\nPss: 4 kB\\n";; esac\n',
     )
     monkeypatch.setattr(ContainerEngine, "memory_bytes", lambda _: 2**33)
     assert create(SINGLE).memory_bytes() == 7 * 1024
@@ -234,13 +251,15 @@ esac
     assert engine.calls[-1].startswith("rm --force constructs-triton-")
 
 
-def test_a_container_that_ends_at_once_shows_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_ends_at_once_shows_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has no port any more; the error is the end of the container, and its name is free again."""
-    script = (
-        "case $1 in info) echo 8589934592;; port) exit 1;; wait) echo 1;; logs) echo error: boom;; esac\n"
-    )
+    script = "case $1 in info) echo 8589934592;; port) exit 1;; wait) echo 1;; logs) echo error: boom;; esac\n"
     engine = FakeEngine(tmp_path, monkeypatch, script)
-    with pytest.raises(LocalEndpointError, match=r"(?s)e/v: the container ended before .*error: boom"):
+    with pytest.raises(
+        LocalEndpointError, match=r"(?s)e/v: the container ended before .*error: boom"
+    ):
         asyncio.run(create(MULTI).start())
     assert [call.split()[0] for call in engine.calls].count("rm") == 1
 
@@ -300,6 +319,10 @@ def test_containers_need_no_module_of_the_bundled_server() -> None:
         "print([name for name in names if f'constructs_triton_tools.local.server.{name}' in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
     )
     assert done.stdout.strip() == "[]"

@@ -58,7 +58,9 @@ def fake_server(
         has_private_mounts=has_private_mounts,
         invocation_timeout_seconds=timeout_seconds,
     )
-    server = TritonServer("e/v", container or ContainerSpec("m", "", "s3://bucket/models/"), settings)
+    server = TritonServer(
+        "e/v", container or ContainerSpec("m", "", "s3://bucket/models/"), settings
+    )
     server.directory = folder
     server.is_ready = True
     return server
@@ -106,7 +108,9 @@ def endpoint_of(
 ) -> RunningEndpoint:
     """Endpoint "e" with the only variant "A", which this server serves."""
     variant = VariantSpec("A", container)
-    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, multi_model)])
+    return RunningEndpoint(
+        EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, multi_model)]
+    )
 
 
 class FakeLoader:
@@ -133,7 +137,9 @@ class FakeLoader:
         """The models of which the server has answered more loads than unloads."""
         names = {call.partition(" ")[2] for call in self.calls}
         return {
-            name for name in names if self.calls.count(f"POST {name}") > self.calls.count(f"DELETE {name}")
+            name
+            for name in names
+            if self.calls.count(f"POST {name}") > self.calls.count(f"DELETE {name}")
         }
 
 
@@ -148,7 +154,10 @@ async def running_server(answer: Answer) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def running_container(
-    server: TritonServer, loader: FakeLoader, names: Iterable[str] = "ab", memory_limit_bytes: int = 2**60
+    server: TritonServer,
+    loader: FakeLoader,
+    names: Iterable[str] = "ab",
+    memory_limit_bytes: int = 2**60,
 ) -> AsyncIterator[MultiModelContainer]:
     """A multi-model container with one archive for each name, whose server is ``loader``."""
     server.models_directory.mkdir(parents=True)

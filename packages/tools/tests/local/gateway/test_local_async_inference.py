@@ -45,7 +45,11 @@ class Container:
 
 
 async def _post(
-    folder: Path, container: Container, *requests: Mapping[str, str], body: bytes = b"", running: int = 0
+    folder: Path,
+    container: Container,
+    *requests: Mapping[str, str],
+    body: bytes = b"",
+    running: int = 0,
 ) -> Sequence[tuple[int, str, Mapping[str, str]]]:
     """Post requests to a queue of two at once, let the container answer, and wait for the end.
 
@@ -91,8 +95,13 @@ def test_requests_wait_for_a_slot_and_have_their_headers(tmp_path: Path) -> None
     ]
     answers = asyncio.run(_post(tmp_path, container, *requests, running=2))
     assert container.most_running == 2
-    assert {(headers["Content-Type"], timeout) for headers, _, timeout in container.seen} == {("text/csv", 5)}
-    written = [tmp_path / headers[f"{PREFIX}OutputLocation"].removeprefix("s3://") for *_, headers in answers]
+    assert {(headers["Content-Type"], timeout) for headers, _, timeout in container.seen} == {
+        ("text/csv", 5)
+    }
+    written = [
+        tmp_path / headers[f"{PREFIX}OutputLocation"].removeprefix("s3://")
+        for *_, headers in answers
+    ]
     assert [path.read_text() for path in written] == [f"answer to {number}" for number in range(4)]
 
 
@@ -113,11 +122,15 @@ def test_a_caller_names_the_file_of_the_response(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("location", "error", "reports"),
     [
-        ("s3://elsewhere/1", 'AccessDenied: role Role is not authorized to perform: s3:GetObject on '
-         'resource: "arn:aws:s3:::elsewhere/1"', 1),
+        (
+            "s3://elsewhere/1",
+            "AccessDenied: role Role is not authorized to perform: s3:GetObject on "
+            'resource: "arn:aws:s3:::elsewhere/1"',
+            1,
+        ),
         ("s3://in/absent", "NoSuchKey: The specified key does not exist: s3://in/absent", 0),
     ],
-)  # fmt: skip
+)
 def test_what_s3_refuses_is_in_the_failure_location(
     tmp_path: Path, location: str, error: str, reports: int
 ) -> None:
@@ -125,12 +138,16 @@ def test_what_s3_refuses_is_in_the_failure_location(
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "1").write_text("1")
     container = Container()
-    ((status, _, headers),) = asyncio.run(_post(tmp_path, container, {f"{PREFIX}InputLocation": location}))
+    ((status, _, headers),) = asyncio.run(
+        _post(tmp_path, container, {f"{PREFIX}InputLocation": location})
+    )
     failure = tmp_path / headers[f"{PREFIX}FailureLocation"].removeprefix("s3://")
     assert (status, container.seen, failure.read_text()) == (202, [], error)
     assert (
         container.reports
-        == [f"{error}; use a location below one of s3://in/, or grant the role s3:GetObject"][:reports]
+        == [f"{error}; use a location below one of s3://in/, or grant the role s3:GetObject"][
+            :reports
+        ]
     )
 
 
@@ -146,9 +163,15 @@ CONSTRAINT = "failed to satisfy constraint: Member must have"
         ({"body": "x" * 128_001}, f"at 'body' {CONSTRAINT} length less than"),
         ({INPUT: "s3://bucket"}, "must be s3://bucket/key"),
         ({INPUT: "s3://b/../../secret"}, "must be s3://bucket/key"),
-        ({"body": "x", f"{PREFIX}S3OutputPathExtension": "../../secret"}, "must be s3://bucket/key"),
+        (
+            {"body": "x", f"{PREFIX}S3OutputPathExtension": "../../secret"},
+            "must be s3://bucket/key",
+        ),
         ({f"{PREFIX}InvocationTimeoutSeconds": "3601"}, f"TimeoutSeconds' {CONSTRAINT} value less"),
-        ({f"{PREFIX}RequestTTLSeconds": "59"}, f"at 'requestTTLSeconds' {CONSTRAINT} value greater"),
+        (
+            {f"{PREFIX}RequestTTLSeconds": "59"},
+            f"at 'requestTTLSeconds' {CONSTRAINT} value greater",
+        ),
         ({f"{PREFIX}Filename": "a.b.c"}, "at 'filename' failed"),
     ],
 )

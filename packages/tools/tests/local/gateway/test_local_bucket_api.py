@@ -103,7 +103,15 @@ def test_objects_are_written_read_and_listed_as_in_s3(tmp_path: Path, url: str) 
 
 
 @pytest.mark.parametrize(
-    "path", ["/b/..%2f..%2fsecret", "/..%2fx/secret", "/.metadata/b/k.json", "/..", "/.metadata", "/.partial"]
+    "path",
+    [
+        "/b/..%2f..%2fsecret",
+        "/..%2fx/secret",
+        "/.metadata/b/k.json",
+        "/..",
+        "/.metadata",
+        "/.partial",
+    ],
 )
 @in_loop
 async def test_nothing_outside_the_buckets_is_served(tmp_path: Path, path: str) -> None:
@@ -120,7 +128,8 @@ async def test_nothing_outside_the_buckets_is_served(tmp_path: Path, path: str) 
 def test_listings_have_pages(tmp_path: Path, url: str) -> None:
     """At most 1,000 keys in S3's order, continued by a token; links out of the bucket are not listed."""
     keys = sorted(
-        [*(f"a/{number}" for number in range(1001)), "a-b", "a.b", "a/b/ü &", "b", "z/1/2"], key=str.encode
+        [*(f"a/{number}" for number in range(1001)), "a-b", "a.b", "a/b/ü &", "b", "z/1/2"],
+        key=str.encode,
     )
     for key in keys:
         file = tmp_path / "s3" / "b" / key
@@ -136,10 +145,15 @@ def test_listings_have_pages(tmp_path: Path, url: str) -> None:
         pages = s3.get_paginator("list_objects_v2").paginate(Bucket="b", **settings)
         found = [row["Key"] for page in pages for row in page.get("Contents", [])]
         start, prefix = settings.get("StartAfter", ""), settings.get("Prefix", "")
-        assert found == [key for key in keys if key.startswith(prefix) and key.encode() > start.encode()]
+        assert found == [
+            key for key in keys if key.startswith(prefix) and key.encode() > start.encode()
+        ]
     pages = [*s3.get_paginator("list_objects_v2").paginate(Bucket="b", Delimiter="/", MaxKeys=2)]
     assert [row["Key"] for page in pages for row in page.get("Contents", [])] == ["a-b", "a.b", "b"]
-    assert [row["Prefix"] for page in pages for row in page.get("CommonPrefixes", [])] == ["a/", "z/"]
+    assert [row["Prefix"] for page in pages for row in page.get("CommonPrefixes", [])] == [
+        "a/",
+        "z/",
+    ]
     assert _code(s3.list_objects_v2, ContinuationToken="$") == "InvalidArgument"
     assert s3.list_objects_v2(Bucket="empty")["KeyCount"] == 0
 
@@ -153,8 +167,12 @@ def test_keys_that_no_file_can_have_are_refused(
     s3.put_object(Bucket="b", Key=key, Body=b"")
     keys = ("a\0", "a" * 300, "a/" * 511 + "abc", f"{key}/g", "deep")
     assert [_code(s3.put_object, Key=each) for each in keys] == [
-        refused[0], refused[1], refused[1], refused[2], refused[2]
-    ]  # fmt: skip
+        refused[0],
+        refused[1],
+        refused[1],
+        refused[2],
+        refused[2],
+    ]
     assert [_code(s3.get_object, Key=each) for each in keys[3:]] == ["NoSuchKey"] * 2
     s3.delete_object(Bucket="b", Key="deep")
     s3.delete_object(Bucket="b", Key=f"{key}/g")
@@ -164,7 +182,9 @@ def test_keys_that_no_file_can_have_are_refused(
     assert not caplog.records
 
 
-def test_uploads_leave_room_on_the_disk(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploads_leave_room_on_the_disk(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A body has S3's limit, and neither one body nor many can fill the disk, with a length or without."""
     monkeypatch.setattr(bucket_api, "_CHECKED_BYTES", 1000)
     usage = shutil.disk_usage(tmp_path)

@@ -21,7 +21,9 @@ def test_botocore_reads_the_parts_back(payloads: list[bytes], step: int) -> None
         buffer.add_data(stream[start : start + step])
         events += list(buffer)
     assert [event.payload for event in events] == payloads
-    assert all(event.to_response_dict()["headers"][":event-type"] == "PayloadPart" for event in events)
+    assert all(
+        event.to_response_dict()["headers"][":event-type"] == "PayloadPart" for event in events
+    )
 
 
 def test_botocore_reads_an_error_back() -> None:

@@ -40,7 +40,9 @@ print(first, faults_per_body())
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory or do not")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory or do not"
+)
 def test_bodies_cause_page_faults_until_freed_memory_is_kept() -> None:
     """If the first number falls to 0, glibc or asyncio has changed and the module can be deleted."""
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, freed_memory.__file__]

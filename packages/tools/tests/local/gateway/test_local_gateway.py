@@ -58,7 +58,9 @@ class Run:
     server: TritonServer
     messages: list[str] = field(default_factory=list)
 
-    async def invoke(self, path: str = INVOCATIONS, data: Any = b"x", **headers: str) -> tuple[int, Any]:
+    async def invoke(
+        self, path: str = INVOCATIONS, data: Any = b"x", **headers: str
+    ) -> tuple[int, Any]:
         """Status and the decoded JSON, or the bytes, of a response."""
         named = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in headers.items()}
         response = await self.client.post(path, data=data, headers=named)
@@ -87,7 +89,9 @@ async def running(
     """A gateway whose endpoint "e" has variants that are all served by ``answer``."""
     messages: list[str] = []
     names = weights or {"A": 1.0}
-    server, other = (fake_server(folder, messages, timeout_seconds=timeout_seconds) for _ in range(2))
+    server, other = (
+        fake_server(folder, messages, timeout_seconds=timeout_seconds) for _ in range(2)
+    )
     async with (
         running_server(answer) as port,
         running_server(shadow or answer) as shadow_port,
@@ -115,7 +119,11 @@ async def serving(
 
 async def echo(request: web.Request) -> web.StreamResponse:
     """Answers with the request: its path, headers and body."""
-    seen = {"path": request.path, "headers": dict(request.headers), "body": (await request.read()).decode()}
+    seen = {
+        "path": request.path,
+        "headers": dict(request.headers),
+        "body": (await request.read()).decode(),
+    }
     return web.json_response(seen, headers={f"{PREFIX}Custom-Attributes": "c", "X-Other": "o"})
 
 
@@ -208,7 +216,9 @@ async def test_wrong_names_list_those_that_exist(tmp_path: Path) -> None:
     """An unknown endpoint and an unknown variant; TargetModel on an endpoint of one model."""
     async with running(tmp_path, echo, weights={"A": 1.0, "B": 0.0}) as run:
         message = await run.message("/endpoints/x/invocations")
-        assert message == ("Endpoint x of account 123456789012 not found. Endpoints of this local run: e")
+        assert message == (
+            "Endpoint x of account 123456789012 not found. Endpoints of this local run: e"
+        )
         message = await run.message(Target_Variant="C")
         assert message == "Variant C not found for endpoint e. Its variants: A, B"
         assert "leave it out" in await run.message(Target_Model="m.tar.gz")
@@ -248,7 +258,12 @@ async def test_a_container_that_starts_is_unavailable(tmp_path: Path) -> None:
         (die_before_answering, INVOCATIONS, 500, "The container closed the connection"),
         (die_before_answering, STREAM, 500, "The container closed the connection"),
         # A small answer is received before it is passed on, so the caller has no status yet.
-        (dying_while_answering([b"part"], 10), INVOCATIONS, 500, "The container closed the connection"),
+        (
+            dying_while_answering([b"part"], 10),
+            INVOCATIONS,
+            500,
+            "The container closed the connection",
+        ),
         (hang, INVOCATIONS, 0, "Your invocation timed out"),
     ],
 )
@@ -319,7 +334,9 @@ async def test_a_caller_that_leaves_ends_the_request_before_the_first_byte(tmp_p
             listener_serving(gateway_application({"e": endpoint}), listener, messages.append),
         ):
             _, writer = await asyncio.open_connection(*listener.getsockname())
-            writer.write(f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx".encode())
+            writer.write(
+                f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx".encode()
+            )
             await has_request.wait()
             assert not is_left.is_set()
             writer.close()
@@ -349,12 +366,21 @@ async def test_a_complete_stream_has_the_containers_content_type(tmp_path: Path)
 
 @pytest.mark.parametrize(("status", "side"), [(400, "client"), (499, "client"), (500, "server")])
 @in_loop
-async def test_an_error_of_the_container_is_a_model_error(tmp_path: Path, status: int, side: str) -> None:
+async def test_an_error_of_the_container_is_a_model_error(
+    tmp_path: Path, status: int, side: str
+) -> None:
     """Its status and message, and the log group of the endpoint."""
     async with running(tmp_path, failing(status, "bad shape")) as run:
         answered, body = await run.invoke()
-        assert (answered, body["OriginalStatusCode"], body["OriginalMessage"]) == (424, status, "bad shape")
-        assert f'Received {side} error ({status}) from primary with message "bad shape"' in body["Message"]
+        assert (answered, body["OriginalStatusCode"], body["OriginalMessage"]) == (
+            424,
+            status,
+            "bad shape",
+        )
+        assert (
+            f'Received {side} error ({status}) from primary with message "bad shape"'
+            in body["Message"]
+        )
         assert body["LogStreamArn"] == (
             "arn:aws:logs:us-east-1:123456789012:log-group:/aws/sagemaker/Endpoints/e"
         )
@@ -367,7 +393,9 @@ async def test_a_model_that_ended_is_explained_once(tmp_path: Path) -> None:
         await run.invoke()
         await run.invoke()
         (message,) = run.messages
-        assert message.startswith("e/v: the process of a Python model ended. If native code crashed")
+        assert message.startswith(
+            "e/v: the process of a Python model ended. If native code crashed"
+        )
     async with running(tmp_path, failing(500, "other")) as run:
         await run.invoke()
         assert run.messages == []

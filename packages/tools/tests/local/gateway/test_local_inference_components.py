@@ -16,7 +16,9 @@ from constructs_triton_tools.local.gateway.inference_components import Copies, L
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.sources.specs import ComponentSpec, EndpointSpec
 
-NO_CAPACITY = "Inference Component has no capacity to process this request. ApplicationAutoScaling may be"
+NO_CAPACITY = (
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be"
+)
 
 
 def answering(text: str) -> Any:
@@ -28,18 +30,26 @@ def answering(text: str) -> Any:
 
 
 @asynccontextmanager
-async def two_components(folder: Path, *, wake_seconds: float = 0.0, **zero: bool) -> AsyncIterator[Run]:
+async def two_components(
+    folder: Path, *, wake_seconds: float = 0.0, **zero: bool
+) -> AsyncIterator[Run]:
     """Endpoint "e" with the components "good", whose container answers, and "bad", whose fails."""
     messages: list[str] = []
     good, bad = (fake_server(folder, messages) for _ in range(2))
-    specs = [ComponentSpec(name, CONTAINER, starts_at_zero=zero.get(name, False)) for name in ("good", "bad")]
+    specs = [
+        ComponentSpec(name, CONTAINER, starts_at_zero=zero.get(name, False))
+        for name in ("good", "bad")
+    ]
     async with (
         running_server(answering("of good")) as good_port,
         running_server(failing(500, "broken")) as bad_port,
         connected(good, good_port),
         connected(bad, bad_port),
     ):
-        running = [LocalComponent(specs[0], good, wake_seconds), LocalComponent(specs[1], bad, wake_seconds)]
+        running = [
+            LocalComponent(specs[0], good, wake_seconds),
+            LocalComponent(specs[1], bad, wake_seconds),
+        ]
         spec = EndpointSpec("e", "s", (), components=tuple(specs), not_run=("chat",))
         endpoint = RunningEndpoint(spec, running)
         async with serving({"e": endpoint}, None) as client:
@@ -68,10 +78,15 @@ async def test_wrong_headers_are_rejected(tmp_path: Path) -> None:
     async with two_components(tmp_path) as run:
         status, body = await run.invoke()
         assert (status, body["ErrorCode"]) == (400, "INFERENCE_COMPONENT_NAME_MISSING")
-        assert body["Message"].startswith("Inference Component Name header is required for endpoints to")
+        assert body["Message"].startswith(
+            "Inference Component Name header is required for endpoints to"
+        )
         for headers, words in (
             ({}, "Inference components of this endpoint: good, bad"),
-            ({"Inference_Component": "chat"}, "chat does not run on your machine, because its container is"),
+            (
+                {"Inference_Component": "chat"},
+                "chat does not run on your machine, because its container is",
+            ),
             ({"Inference_Component": "a_b"}, "at 'inferenceComponentName'"),
             ({"Inference_Component": "good", "Target_Variant": "v"}, "leave it out"),
             ({"Inference_Component": "good", "Target_Model": "v"}, "leave it out"),
@@ -117,8 +132,11 @@ def test_an_update_keeps_the_copies(tmp_path: Path, has_previous: bool) -> None:
     spec = ComponentSpec("c", CONTAINER, starts_at_zero=True)
     endpoint = EndpointSpec("e", "s", (), components=(spec,))
     previous, updated = (
-        RunningEndpoint(endpoint, [LocalComponent(spec, fake_server(tmp_path), 0.0)]) for _ in range(2)
+        RunningEndpoint(endpoint, [LocalComponent(spec, fake_server(tmp_path), 0.0)])
+        for _ in range(2)
     )
     assert previous.components["c"].copies.are_ready()
-    updated.keep_copies_of(previous if has_previous else RunningEndpoint(EndpointSpec("e", "s", ()), []))
+    updated.keep_copies_of(
+        previous if has_previous else RunningEndpoint(EndpointSpec("e", "s", ()), [])
+    )
     assert updated.components["c"].copies.are_zero is not has_previous

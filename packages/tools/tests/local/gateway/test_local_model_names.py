@@ -20,7 +20,9 @@ TENANTS = {f"tenant{number:03}": f"tenant{number:03}-3f9c2a1b.tar.gz" for number
 THOUSAND = ContainerSpec("m", "", URL, indexed={"Sync": TENANTS})
 
 
-async def refusal_of(folder: Path, container: ContainerSpec | None, *, endpoint: str = "e", name: str) -> str:
+async def refusal_of(
+    folder: Path, container: ContainerSpec | None, *, endpoint: str = "e", name: str
+) -> str:
     """Return what the client answers to a name, or the archive that it finds."""
     server = fake_server(folder, container=container)
     async with running_container(server, FakeLoader(200), "") as models:
@@ -37,7 +39,9 @@ async def refusal_of(folder: Path, container: ContainerSpec | None, *, endpoint:
 @in_loop
 async def test_client_finds_the_models_of_a_local_run(tmp_path: Path) -> None:
     """A name becomes its archive; of 1,000 models, an unknown name gets a guess, and what lists all."""
-    assert await refusal_of(tmp_path / "a", THOUSAND, name="tenant571") == "tenant571-3f9c2a1b.tar.gz"
+    assert (
+        await refusal_of(tmp_path / "a", THOUSAND, name="tenant571") == "tenant571-3f9c2a1b.tar.gz"
+    )
     assert await refusal_of(tmp_path / "b", THOUSAND, name="tenan571") == (
         "target_model: http://local/endpoints/e/index.json has 1,000 models, and none is named "
         '"tenan571"; did you mean "tenant571"? `curl http://local/endpoints/e/index.json` lists all names'
@@ -52,16 +56,22 @@ async def test_client_finds_the_models_of_a_local_run(tmp_path: Path) -> None:
 async def test_a_local_run_without_an_index_refuses_names(tmp_path: Path) -> None:
     """The sentences are those of a deployed endpoint: no index, not multi-model, and no such endpoint."""
     spec = ContainerSpec("m", "", URL)
-    assert "s3://bucket/models/ has no index.json" in await refusal_of(tmp_path / "a", spec, name="mood")
+    assert "s3://bucket/models/ has no index.json" in await refusal_of(
+        tmp_path / "a", spec, name="mood"
+    )
     single = ContainerSpec("m", "", URL, archive=Path("m.tar.gz"))
-    assert "e is not a multi-model endpoint" in await refusal_of(tmp_path / "b", single, name="mood")
+    assert "e is not a multi-model endpoint" in await refusal_of(
+        tmp_path / "b", single, name="mood"
+    )
     unknown = await refusal_of(tmp_path / "c", spec, endpoint="x", name="mood")
     assert "Endpoint x of account 123456789012 not found" in unknown
 
 
 def test_index_is_that_of_the_folder_in_place_of_s3(tmp_path: Path) -> None:
     """It is read at each call, because models may be added; a damaged one names its location."""
-    spec = ContainerSpec("m", "", URL, archive_folder=tmp_path, indexed={"Sync": {"old": "old.tar.gz"}})
+    spec = ContainerSpec(
+        "m", "", URL, archive_folder=tmp_path, indexed={"Sync": {"old": "old.tar.gz"}}
+    )
     assert read_index(spec) is None
     (tmp_path / "index.json").write_text('{"version": 1, "target_models": {"new": "new.tar.gz"}}')
     assert read_index(spec) == ModelIndex({"new": "new.tar.gz"})
@@ -73,7 +83,10 @@ def test_index_is_that_of_the_folder_in_place_of_s3(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target_model", "expected"),
     [
-        ("tenant007", 'is the name of a model: set TargetModel to its archive "tenant007-3f9c2a1b.tar.gz"'),
+        (
+            "tenant007",
+            'is the name of a model: set TargetModel to its archive "tenant007-3f9c2a1b.tar.gz"',
+        ),
         ("tenan007", 'Did you mean "tenant007-3f9c2a1b.tar.gz"?'),
         ("tenant007-00000000.tar.gz", 'The archive of "tenant007" is "tenant007-3f9c2a1b.tar.gz".'),
         ("other.tar.gz", 'Did you mean "others.tar.gz"?'),

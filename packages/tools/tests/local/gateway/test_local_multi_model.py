@@ -6,7 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from fake_container import CONFIG, FakeLoader, fake_server, in_loop, running_container, write_archive
+from fake_container import (
+    CONFIG,
+    FakeLoader,
+    fake_server,
+    in_loop,
+    running_container,
+    write_archive,
+)
 
 from constructs_triton_tools.local.gateway import multi_model
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
@@ -58,7 +65,9 @@ async def test_least_recently_used_models_are_unloaded_when_memory_is_short(
 
 
 @in_loop
-async def test_a_model_above_the_memory_limit_stays_loaded_alone(tmp_path: Path, loader: FakeLoader) -> None:
+async def test_a_model_above_the_memory_limit_stays_loaded_alone(
+    tmp_path: Path, loader: FakeLoader
+) -> None:
     """It is never unloaded for itself: every other model is, and then loading ends."""
     async with running_container(fake_server(tmp_path), loader, "ab", 99) as container:
         await call(container, "a")
@@ -96,7 +105,9 @@ async def test_a_slow_load_is_not_ready_and_continues(
 
 
 @in_loop
-async def test_each_process_of_a_server_loads_a_model_once(tmp_path: Path, loader: FakeLoader) -> None:
+async def test_each_process_of_a_server_loads_a_model_once(
+    tmp_path: Path, loader: FakeLoader
+) -> None:
     """Three first calls at the same time share a load; after a restart nothing is loaded any more."""
     server = fake_server(tmp_path)
     async with running_container(server, loader) as container:
@@ -122,7 +133,9 @@ async def test_a_model_with_a_request_in_progress_is_not_unloaded_after_507(tmp_
 
 
 @in_loop
-async def test_507_unloads_one_model_after_the_other_and_then_reaches_the_caller(tmp_path: Path) -> None:
+async def test_507_unloads_one_model_after_the_other_and_then_reaches_the_caller(
+    tmp_path: Path,
+) -> None:
     """The least recently used goes first; its files stay, those of the rejected model do not."""
     loader = FakeLoader(200, 200, 507, 507, 507, 200)
     server = fake_server(tmp_path)
@@ -216,7 +229,9 @@ async def test_an_unknown_archive_lists_those_there_are(tmp_path: Path, target_m
 async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
     """A catalog of many archives does not fill the message; an empty prefix has none."""
     names = [f"{number:03}" for number in range(21)]
-    async with running_container(fake_server(tmp_path / "full"), FakeLoader(200), names) as container:
+    async with running_container(
+        fake_server(tmp_path / "full"), FakeLoader(200), names
+    ) as container:
         assert container.archives_note() == (
             'Its archives: "000.tar.gz", "001.tar.gz", "002.tar.gz" and 18 more '
             f"(all: `ls {container.folder}`)"
@@ -252,7 +267,9 @@ async def test_archives_of_a_deployed_endpoint_are_fetched_once(tmp_path: Path) 
         return write_archive(tmp_path / "c") if target_model == "team/c.tar.gz" else None
 
     spec = ContainerSpec("m", "", "s3://bucket/models/", fetch_archive=fetch)
-    async with running_container(fake_server(tmp_path, container=spec), FakeLoader(200)) as container:
+    async with running_container(
+        fake_server(tmp_path, container=spec), FakeLoader(200)
+    ) as container:
         await call(container, "team/c", "team/c")
         assert asked == ["team/c.tar.gz"]
         error = await refusal(container, "d.tar.gz")

@@ -60,8 +60,13 @@ async def test_a_foreign_host_or_origin_is_refused(
     async with running(tmp_path, echo) as run:
         response = await run.client.post(path, data=b"x", headers={header: value})
         message = (await response.json())["Message"]
-        assert (response.status, response.headers["x-amzn-errortype"]) == (403, "AccessDeniedException")
-        assert message.startswith(f"{header}: must be 127.0.0.1, localhost or [::1], got {value!r}; ")
+        assert (response.status, response.headers["x-amzn-errortype"]) == (
+            403,
+            "AccessDeniedException",
+        )
+        assert message.startswith(
+            f"{header}: must be 127.0.0.1, localhost or [::1], got {value!r}; "
+        )
 
 
 @pytest.mark.parametrize(
@@ -72,10 +77,14 @@ async def test_a_foreign_host_or_origin_is_refused(
     ],
 )
 @in_loop
-async def test_hosts_and_origins_of_loopback_are_served(tmp_path: Path, header: str, value: str) -> None:
+async def test_hosts_and_origins_of_loopback_are_served(
+    tmp_path: Path, header: str, value: str
+) -> None:
     """With any port, and in any case of letters."""
     async with running(tmp_path, echo) as run:
-        assert (await run.client.post(INVOCATIONS, data=b"x", headers={header: value})).status == 200
+        assert (
+            await run.client.post(INVOCATIONS, data=b"x", headers={header: value})
+        ).status == 200
 
 
 @pytest.mark.parametrize(
@@ -107,10 +116,22 @@ async def test_an_impossible_target_model_is_a_validation_error(
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
-        ({"Inference_Id": "i" * 65}, "at 'inferenceId' {}: Member must have length less than or equal to 64"),
-        ({"Enable_Explanations": ""}, "at 'enableExplanations' {}: Member must have length greater than or"),
-        ({"Session_Id": "not a session"}, "at 'sessionId' {}: Member must satisfy regular expression"),
-        ({"Custom_Attributes": "secret" * 200}, "validation error detected: Value at 'customAttributes' {}"),
+        (
+            {"Inference_Id": "i" * 65},
+            "at 'inferenceId' {}: Member must have length less than or equal to 64",
+        ),
+        (
+            {"Enable_Explanations": ""},
+            "at 'enableExplanations' {}: Member must have length greater than or",
+        ),
+        (
+            {"Session_Id": "not a session"},
+            "at 'sessionId' {}: Member must satisfy regular expression",
+        ),
+        (
+            {"Custom_Attributes": "secret" * 200},
+            "validation error detected: Value at 'customAttributes' {}",
+        ),
         ({"Inference_Id": " ", "Session_Id": "-"}, "2 validation errors detected: "),
     ],
 )
@@ -127,7 +148,9 @@ async def test_headers_have_the_limits_of_the_api(
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xc3\xa9", b"a\xffb"])
 @in_loop
-async def test_bytes_that_are_not_text_in_a_header_are_a_validation_error(tmp_path: Path, raw: bytes) -> None:
+async def test_bytes_that_are_not_text_in_a_header_are_a_validation_error(
+    tmp_path: Path, raw: bytes
+) -> None:
     """A header that does not decode is answered, not a traceback."""
     server = fake_server(tmp_path)
     async with (
@@ -145,19 +168,26 @@ async def test_bytes_that_are_not_text_in_a_header_are_a_validation_error(tmp_pa
 
 @pytest.mark.parametrize("seconds", ["9" * 5000, "-1", "1.5", "0", "3601"])
 @in_loop
-async def test_an_impossible_number_of_seconds_is_a_validation_error(tmp_path: Path, seconds: str) -> None:
+async def test_an_impossible_number_of_seconds_is_a_validation_error(
+    tmp_path: Path, seconds: str
+) -> None:
     """A number of thousands of digits too."""
     folder = tmp_path / "s3"
     async with running(
         tmp_path, echo, asynchronous=AsyncInferenceSpec("s3://b/out"), bucket_folder=folder
     ) as run:
         message = await run.message(ASYNC, InvocationTimeoutSeconds=seconds)
-        assert "at 'invocationTimeoutSeconds' failed to satisfy constraint: Member must have value" in message
+        assert (
+            "at 'invocationTimeoutSeconds' failed to satisfy constraint: Member must have value"
+            in message
+        )
 
 
 async def received(request: web.Request) -> web.StreamResponse:
     """Answers with the bytes of the body, and with its encoding."""
-    return web.json_response([(await request.read()).hex(), request.headers.get("Content-Encoding")])
+    return web.json_response(
+        [(await request.read()).hex(), request.headers.get("Content-Encoding")]
+    )
 
 
 @in_loop
@@ -169,7 +199,9 @@ async def test_a_compressed_body_passes_unchanged(tmp_path: Path) -> None:
     async with running_server(received) as port, connected(server, port):
         endpoint = endpoint_of(server, CONTAINER)
         with gateway_listener.listen(0) as listener:
-            async with gateway_listener.serving(gateway_application({"e": endpoint}), listener, print):
+            async with gateway_listener.serving(
+                gateway_application({"e": endpoint}), listener, print
+            ):
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}{INVOCATIONS}"
                 headers = {"Content-Encoding": "gzip"}
                 for _ in range(2):

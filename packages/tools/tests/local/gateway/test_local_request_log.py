@@ -48,12 +48,24 @@ async def send(port: int, request: bytes, *, is_cut: bool = True) -> bytes:
             b"GET /ping HTTP/1.1\r\nHost: localhost:8080\n\r\n\r\n",
             "(BadHttpMessage): Missing expected CR after header value: b'Host: localhost:8080\\n'",
         ),
-        (b"GET / HTTP/9.9\r\n\r\n", "(BadStatusLine): Bad status line: Invalid HTTP version: b'GET / HTTP/9"),
-        (b"GET / HTTP/1.1\r\nA: \x1b]0;\x07\r\n\r\n", r"Invalid header value char: b'A: \x1b]0;\x07'"),
+        (
+            b"GET / HTTP/9.9\r\n\r\n",
+            "(BadStatusLine): Bad status line: Invalid HTTP version: b'GET / HTTP/9",
+        ),
+        (
+            b"GET / HTTP/1.1\r\nA: \x1b]0;\x07\r\n\r\n",
+            r"Invalid header value char: b'A: \x1b]0;\x07'",
+        ),
         (b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n", "(InvalidURLError): http://["),
-        (HEAD + b"Content-Length: -5\r\n\r\n", "Invalid character in Content-Length: b'Content-Length: -5'"),
+        (
+            HEAD + b"Content-Length: -5\r\n\r\n",
+            "Invalid character in Content-Length: b'Content-Length: -5'",
+        ),
         (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", "Duplicate Content-Length"),
-        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", "(LineTooLong): Got more than 8190 bytes"),
+        (
+            b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
+            "(LineTooLong): Got more than 8190 bytes",
+        ),
         (CHUNKED + b"zz\r\n", "Invalid character in chunk size: b'zz'"),
         (CHUNKED + b"-1\r\n", "Invalid character in chunk size: b'-1'"),
         (CHUNKED + b"5\r\nab", "a caller closed the connection before its request was complete"),
@@ -61,7 +73,9 @@ async def send(port: int, request: bytes, *, is_cut: bool = True) -> bytes:
     ids=range(10),
 )
 @in_loop
-async def test_a_malformed_request_is_one_line(tmp_path: Path, request_bytes: bytes, line: str) -> None:
+async def test_a_malformed_request_is_one_line(
+    tmp_path: Path, request_bytes: bytes, line: str
+) -> None:
     """The line quotes the place without its control characters, and has no traceback."""
     lines: list[str] = []
     async with running(tmp_path, lines) as port:

@@ -37,7 +37,9 @@ def test_all_weights_zero_still_answers() -> None:
 @pytest.mark.parametrize(
     ("production", "shadow", "copied"), [(1.0, 1.0, 8), (1.0, 0.5, 4), (1.0, 2.0, 8), (0.0, 1.0, 0)]
 )
-def test_a_shadow_gets_its_share_of_production(production: float, shadow: float, copied: int) -> None:
+def test_a_shadow_gets_its_share_of_production(
+    production: float, shadow: float, copied: int
+) -> None:
     """The share of copied requests is the shadow's weight relative to production's."""
     first, second = _variants([production, shadow])
     share = ShadowShare(first, second)

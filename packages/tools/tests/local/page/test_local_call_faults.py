@@ -74,7 +74,9 @@ def test_what_a_failed_call_is_the_fault_of(status: int, text: str, expected: Fa
 
 def test_invalid_argument_of_a_model_blames_the_request() -> None:
     """A TritonError with INVALID_ARG, status 400, blames the request where the status is known."""
-    error = answered(400, "in ensemble 'digits', image[0]: no PNG file; send one whole PNG file per element")
+    error = answered(
+        400, "in ensemble 'digits', image[0]: no PNG file; send one whole PNG file per element"
+    )
     assert fault(error) is Fault.REQUEST
     assert fault(error, is_multi_model=True) is Fault.MODEL
 

@@ -70,7 +70,9 @@ async def page_of_a_run(
     ],
 )
 @in_loop
-async def test_each_response_has_the_policy(tmp_path: Path, path: str, kind: str, status: int) -> None:
+async def test_each_response_has_the_policy(
+    tmp_path: Path, path: str, kind: str, status: int
+) -> None:
     """Files, forms and errors of the page forbid scripts, styles and connections of other hosts."""
     async with page_of_a_run(tmp_path) as client:
         response = await client.get(path)
@@ -97,12 +99,20 @@ def test_the_html_needs_no_exception_of_the_policy() -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}],
+    [
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
     ids=["host", "origin", "site"],
 )
-@pytest.mark.parametrize("path", ["/", "/ui/", "/ui/events", "/ui/form?endpoint=e&server=v", "/ui/page.js"])
+@pytest.mark.parametrize(
+    "path", ["/", "/ui/", "/ui/events", "/ui/form?endpoint=e&server=v", "/ui/page.js"]
+)
 @in_loop
-async def test_foreign_pages_see_nothing(tmp_path: Path, path: str, headers: dict[str, str]) -> None:
+async def test_foreign_pages_see_nothing(
+    tmp_path: Path, path: str, headers: dict[str, str]
+) -> None:
     """A web page of another host, also one whose name resolves to 127.0.0.1, gets 403."""
     async with page_of_a_run(tmp_path) as client:
         assert (await client.get(path, headers=headers, allow_redirects=False)).status == 403
@@ -123,7 +133,9 @@ async def test_without_a_page_there_is_no_route(tmp_path: Path) -> None:
     application = gateway_application({})
     assert len(application.middlewares) == 1
     async with TestClient(TestServer(application)) as client:
-        assert [(await client.get(path)).status for path in ("/", "/ui/", "/ui/events")] == [404] * 3
+        assert [(await client.get(path)).status for path in ("/", "/ui/", "/ui/events")] == [
+            404
+        ] * 3
 
 
 @in_loop

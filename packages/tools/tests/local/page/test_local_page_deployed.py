@@ -102,7 +102,9 @@ def page_of(account: CloudWatch, clock: Callable[[], float]) -> DeployedPage:
 async def test_pages_share_a_reading_a_minute(readings: list[str]) -> None:
     """More requests within a minute read nothing; a failed reading keeps the state before it."""
     now = [1000.0]
-    async with TestClient(TestServer(page_of(CloudWatch(), lambda: now[0]).application())) as client:
+    async with TestClient(
+        TestServer(page_of(CloudWatch(), lambda: now[0]).application())
+    ) as client:
         states = [await (await client.get("/ui/state")).json() for _ in range(3)]
         now[0] += 60
         failed = await (await client.get("/ui/state")).json()
@@ -119,7 +121,9 @@ async def test_readings_end(readings: list[str], monkeypatch: pytest.MonkeyPatch
     """A page that is left open causes a limited number of readings."""
     monkeypatch.setattr(deployed, "_MOST_READINGS", 1)
     now = [0.0]
-    async with TestClient(TestServer(page_of(CloudWatch(), lambda: now[0]).application())) as client:
+    async with TestClient(
+        TestServer(page_of(CloudWatch(), lambda: now[0]).application())
+    ) as client:
         for _ in range(3):
             state = await (await client.get("/ui/state")).json()
             now[0] += 3600

@@ -19,7 +19,9 @@ def figures_of(*calls: Call, now: float = 1000.5) -> Figures:
     return figures
 
 
-def call(at: float, seconds: float = 0.01, status: int = 200, target: str = "v", error: bytes = b"") -> Call:
+def call(
+    at: float, seconds: float = 0.01, status: int = 200, target: str = "v", error: bytes = b""
+) -> Call:
     return Call("e", target, at, seconds, status, error)
 
 

@@ -39,8 +39,20 @@ def test_tensors_layout_and_labels(tmp_path: Path) -> None:
     form = form_of(found, "m")
     assert form["max_batch_size"] == 8
     assert form["inputs"] == [
-        {"name": "X", "datatype": "UINT8", "dims": [-1, -1, 3], "optional": False, "format": "FORMAT_NHWC"},
-        {"name": "limit", "datatype": "FP16", "dims": [1], "optional": True, "format": "FORMAT_NONE"},
+        {
+            "name": "X",
+            "datatype": "UINT8",
+            "dims": [-1, -1, 3],
+            "optional": False,
+            "format": "FORMAT_NHWC",
+        },
+        {
+            "name": "limit",
+            "datatype": "FP16",
+            "dims": [1],
+            "optional": True,
+            "format": "FORMAT_NONE",
+        },
     ]
     assert [each["labels"] for each in form["outputs"]] == [["cat", "dog"], []]
 

@@ -32,5 +32,8 @@ def test_traceback_names_the_own_file(tmp_path: Path, source: Path | None, expec
     for folder in ("/opt/ml/model", str(server.models_directory.parent / "model")):
         text = TRACE.format(folder=folder)
         assert files.place(text) == f"{expected}, line 9"
-        assert files.name(text) == f"JSONDecodeError: Expecting value\n\nAt:\n  {expected}(9): execute\n"
+        assert (
+            files.name(text)
+            == f"JSONDecodeError: Expecting value\n\nAt:\n  {expected}(9): execute\n"
+        )
     assert files.place("no traceback") == ""

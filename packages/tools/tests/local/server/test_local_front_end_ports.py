@@ -9,7 +9,11 @@ from local_network import free_port
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.gateway.listener import listen
-from constructs_triton_tools.local.server.front_end_ports import FrontEndPorts, _wanted, reserve_port
+from constructs_triton_tools.local.server.front_end_ports import (
+    FrontEndPorts,
+    _wanted,
+    reserve_port,
+)
 
 OFF = ("--allow-http=false", "--allow-grpc=false")
 
@@ -22,7 +26,9 @@ def test_second_server_gets_another_port() -> None:
     (moved,) = ports.moved("b", arguments, reports.append)
     assert (moved.name, moved.wanted, moved.port != wanted) == ("grpc", wanted, True)
     assert [ports.moved(name, arguments, reports.append) for name in ("a", "b")] == [[], [moved]]
-    assert reports == [f"b: port {wanted} is in use on this machine: grpc listens on 127.0.0.1:{moved.port}"]
+    assert reports == [
+        f"b: port {wanted} is in use on this machine: grpc listens on 127.0.0.1:{moved.port}"
+    ]
 
 
 def test_port_of_another_program_is_not_used() -> None:

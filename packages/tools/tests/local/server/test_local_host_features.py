@@ -65,14 +65,18 @@ def test_without_private_addresses_a_run_needs_permission(because: Because) -> N
 
 
 @pytest.mark.parametrize("has_addresses", [True, False])
-def test_without_network_isolation_its_endpoints_are_named(because: Because, has_addresses: bool) -> None:
+def test_without_network_isolation_its_endpoints_are_named(
+    because: Because, has_addresses: bool
+) -> None:
     """A server without a private address cannot be reached in its own network, so that is a reason too."""
     messages: list[str] = []
     because("unshare: Operation not permitted" if has_addresses else None)
     assert not has_network_isolation(["e/v", "f/w"], messages.append, has_addresses=has_addresses)
     (message,) = messages
     reason = "unshare: Operation not permitted" if has_addresses else "--allow-open-ports is in use"
-    assert message.startswith(f"e/v, f/w: network isolation does not work on this machine ({reason}): ")
+    assert message.startswith(
+        f"e/v, f/w: network isolation does not work on this machine ({reason}): "
+    )
 
 
 def test_without_isolated_endpoints_nothing_is_tried(because: Because) -> None:

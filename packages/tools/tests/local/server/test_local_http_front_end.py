@@ -34,17 +34,29 @@ async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], lis
 @pytest.mark.parametrize(
     ("version", "url", "message"),
     [
-        ("2.38.0", None, "this Triton server has no generate extension, so it cannot use generate_stream"),
+        (
+            "2.38.0",
+            None,
+            "this Triton server has no generate extension, so it cannot use generate_stream",
+        ),
         ("2.39.0", "http://localhost/v2/models/a%20b/generate_stream", ""),
         ("2.55.0", "http://localhost/v2/models/a%20b/generate_stream", ""),
         ("2.56.0", None, ""),
-        ("of mine", None, "this Triton server has no generate extension, so it cannot use generate_stream"),
+        (
+            "of mine",
+            None,
+            "this Triton server has no generate extension, so it cannot use generate_stream",
+        ),
     ],
 )
-def test_destination_by_version(tmp_path: Path, version: str, url: str | None, message: str) -> None:
+def test_destination_by_version(
+    tmp_path: Path, version: str, url: str | None, message: str
+) -> None:
     """The HTTP front end, SageMaker's own where it can generate, and a report where none can."""
     for _ in range(2):  # the second server finds the socket of the first one
-        got, messages, paths = asyncio.run(found(tmp_path, f'{{"name":"triton","version":"{version}"}}'))
+        got, messages, paths = asyncio.run(
+            found(tmp_path, f'{{"name":"triton","version":"{version}"}}')
+        )
         assert (got, paths) == (url, ["/v2"])
         assert [each.startswith(message) for each in messages] == [True] * bool(message)
 

@@ -12,9 +12,15 @@ import pytest
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton_tools.local.server import installation, libpython
-from constructs_triton_tools.local.server.installation import ModelPython, find_installation, inspect_python
+from constructs_triton_tools.local.server.installation import (
+    ModelPython,
+    find_installation,
+    inspect_python,
+)
 
-needs_wheel = pytest.mark.skipif(importlib.util.find_spec("pytriton") is None, reason="needs nvidia-pytriton")
+needs_wheel = pytest.mark.skipif(
+    importlib.util.find_spec("pytriton") is None, reason="needs nvidia-pytriton"
+)
 
 
 def test_libpython_needs_nothing_installed() -> None:
@@ -26,8 +32,10 @@ def test_libpython_needs_nothing_installed() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, libpython.__file__],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "libpython3.12.so.1.0 apt-get install libpython3.12"
 
 
@@ -114,7 +122,10 @@ def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("absent", "absent: is not a working"), ("/bin/ls", r"^/bin/ls: .*, got exit code 2; set --python")],
+    [
+        ("absent", "absent: is not a working"),
+        ("/bin/ls", r"^/bin/ls: .*, got exit code 2; set --python"),
+    ],
 )
 def test_another_program_is_no_interpreter(tmp_path: Path, path: str, words: str) -> None:
     """A path that does not exist, and a program with its exit code and without the text of the probe."""
@@ -128,7 +139,9 @@ def test_a_wrong_server_is_reported(tmp_path: Path) -> None:
         find_installation(tmp_path / "nothing")
 
 
-def test_a_folder_without_python3_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_python3_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The embedded interpreter looks for python3 there, or it finds no packages."""
     found = {"version": [3, 11], "libdir": None, "numpy": "1.26.4"}
     monkeypatch.setattr(installation, "_probe", lambda *_: found)

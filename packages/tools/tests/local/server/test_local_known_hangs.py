@@ -29,7 +29,8 @@ def _model(folder: Path, config: str = CONFIG, *, code: bool = True) -> Path:
 def test_a_python_model_without_its_file_is_named(tmp_path: Path) -> None:
     """With the version folder and the file; the same model with the file passes."""
     with pytest.raises(
-        LocalEndpointError, match=r"m/1: Python model file not found in \"1/model.py\"; add 1/model.py"
+        LocalEndpointError,
+        match=r"m/1: Python model file not found in \"1/model.py\"; add 1/model.py",
     ):
         refuse_known_hangs(_model(tmp_path / "bad", code=False), Target(), (3, 11))
     refuse_known_hangs(_model(tmp_path / "good"), Target(), (3, 11))

@@ -23,8 +23,10 @@ def test_children_count_with_their_parent() -> None:
     """A process and its child of 40 MiB each: both are counted, another session is not."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "40", "1", PROGRAM],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
     assert process.stdout is not None
     assert process.stdin is not None
     try:

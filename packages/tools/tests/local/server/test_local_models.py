@@ -45,12 +45,17 @@ def test_gpu_groups_move_to_the_cpu_and_nothing_else_changes(tmp_path: Path) -> 
     printed: list[str] = []
     prepare_models(_write(tmp_path, gpu=GPU, cpu=CPU), printed.append)
     groups = parse_model_config((tmp_path / "gpu" / "config.pbtxt").read_bytes()).instance_group
-    assert [(group.kind, group.count, list(group.gpus)) for group in groups] == [(2, 2, []), (2, 0, [])]
+    assert [(group.kind, group.count, list(group.gpus)) for group in groups] == [
+        (2, 2, []),
+        (2, 0, []),
+    ]
     assert (tmp_path / "cpu" / "config.pbtxt").read_text() == CPU
     assert printed == ["this machine has no GPU: GPU instance groups run on the CPU: gpu"]
 
 
-def test_a_machine_with_a_gpu_keeps_its_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_with_a_gpu_keeps_its_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing has to be changed then."""
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
     printed: list[str] = []
@@ -75,11 +80,15 @@ def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) 
     """Only models that are loaded count; a group without a count, and a model without a group, have one."""
     two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
     ensemble = ENSEMBLE.replace('"net"', '"two"')
-    repository = _write(tmp_path, whole=ensemble, two=two, other='backend: "python"', net='backend: "dali"')
+    repository = _write(
+        tmp_path, whole=ensemble, two=two, other='backend: "python"', net='backend: "dali"'
+    )
     assert count_python_instances(models_to_load(repository, "whole"), []) == 2
     everything = models_to_load(repository, "")
     assert count_python_instances(everything, []) == 3
-    assert count_python_instances(everything, [each for each in everything if each.name == "net"]) == 4
+    assert (
+        count_python_instances(everything, [each for each in everything if each.name == "net"]) == 4
+    )
     assert models_to_load(repository, "absent") == []
 
 
@@ -105,7 +114,9 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
 ) -> None:
     """Higher counts are lowered, which is reported; smaller ones and GPU groups on a GPU stay."""
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
-    many = "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"
+    many = (
+        "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"
+    )
     printed: list[str] = []
     prepare_models(_write(tmp_path, many=many, cpu=CPU), printed.append)
     groups = parse_model_config((tmp_path / "many" / "config.pbtxt").read_bytes()).instance_group
@@ -116,7 +127,11 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
 @pytest.mark.parametrize(
     ("name", "config", "message"),
     [
-        ("gpu", GPU, "gpu: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU"),
+        (
+            "gpu",
+            GPU,
+            "gpu: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU",
+        ),
         (
             "",
             "instance_group [ { count: 3 } ]",
@@ -146,7 +161,10 @@ def test_exact_runs_start_what_the_machine_can_run(tmp_path: Path) -> None:
 
 def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
     """The archive's root becomes the folder."""
-    unpack(write_archive(tmp_path / "a.tar.gz", {"m/1/model.py": b"x"}), tmp_path / "opt" / "ml" / "model")
+    unpack(
+        write_archive(tmp_path / "a.tar.gz", {"m/1/model.py": b"x"}),
+        tmp_path / "opt" / "ml" / "model",
+    )
     assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
 
 
@@ -168,7 +186,8 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
         case "plain-tar":
             archive.write_bytes(gzip.decompress(write_archive(archive, {"m": b"x"}).read_bytes()))
     with pytest.raises(
-        ArchiveError, match=r"a\.tar\.gz: (cannot be read as \.tar\.gz|member .* would be unpacked outside)"
+        ArchiveError,
+        match=r"a\.tar\.gz: (cannot be read as \.tar\.gz|member .* would be unpacked outside)",
     ):
         unpack(archive, tmp_path / "folder" / "model")
     assert not (tmp_path / "folder" / "model").exists()
@@ -182,12 +201,21 @@ def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
     installed = frozenset({"python", "identity", "ensemble"})
     assert require_backends(models_to_load(repository, "cpu"), installed, None, print) == []
     assert (
-        require_backends(models_to_load(repository, "whole"), installed | {"onnxruntime"}, None, print) == []
+        require_backends(
+            models_to_load(repository, "whole"), installed | {"onnxruntime"}, None, print
+        )
+        == []
     )
     for default in ("whole", "net", ""):
-        with pytest.raises(LocalEndpointError, match=r"^net: needs the backend 'onnxruntime'") as refused:
+        with pytest.raises(
+            LocalEndpointError, match=r"^net: needs the backend 'onnxruntime'"
+        ) as refused:
             require_backends(models_to_load(repository, default), installed, None, print)
-        for words in ("has only ensemble, identity, python", "remove --no-stand-ins, ", "--tritonserver"):
+        for words in (
+            "has only ensemble, identity, python",
+            "remove --no-stand-ins, ",
+            "--tritonserver",
+        ):
             assert words in str(refused.value)
         assert all(words in str(refused.value) for words in ("--endpoint", "Python backend"))
 
@@ -213,7 +241,9 @@ def test_a_stand_in_takes_the_place_of_a_missing_backend(tmp_path: Path) -> None
     assert (repository / "given" / "config.pbtxt").read_text() == given
 
 
-STATE = 'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }'
+STATE = (
+    'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }'
+)
 COUNTED = 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }'
 RAGGED = 'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true }'
 
@@ -221,7 +251,11 @@ RAGGED = 'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: tr
 @pytest.mark.parametrize(
     ("config", "stand_ins", "words"),
     [
-        ('"onnxruntime"', StandIns({}, MODELS_PYTHON), "run `/models/bin/python -m pip install onnxruntime"),
+        (
+            '"onnxruntime"',
+            StandIns({}, MODELS_PYTHON),
+            "run `/models/bin/python -m pip install onnxruntime",
+        ),
         *((f'"onnxruntime"\n{each}', STAND_INS, NO_STAND_IN) for each in (STATE, COUNTED, RAGGED)),
         ('"kaldi"', STAND_INS, r"only python and stand-ins for onnxruntime"),
     ],

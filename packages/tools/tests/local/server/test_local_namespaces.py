@@ -12,7 +12,10 @@ import pytest
 
 from constructs_triton_core.processes.children import python_command
 from constructs_triton_tools.local.server import namespaces
-from constructs_triton_tools.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
+from constructs_triton_tools.local.server.namespaces import (
+    why_no_network_isolation,
+    why_no_private_mounts,
+)
 
 
 def _refusal(kind: str) -> str | None:
@@ -37,7 +40,9 @@ def _run(program: str, *arguments: str) -> str:
 
 
 NO_MOUNTS, NO_NETWORK = _refusal("mount"), _refusal("net")
-needs_mounts = pytest.mark.skipif(NO_MOUNTS is not None, reason=f"no private mounts here: {NO_MOUNTS}")
+needs_mounts = pytest.mark.skipif(
+    NO_MOUNTS is not None, reason=f"no private mounts here: {NO_MOUNTS}"
+)
 needs_network_isolation = pytest.mark.skipif(
     NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}"
 )
@@ -62,14 +67,18 @@ def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
         "runpy.run_path(sys.argv[1])['enter'](pathlib.Path(sys.argv[2]), has_network=True);"
         "print(open('/opt/ml/model/config.pbtxt').read(), *sorted(set(os.listdir('/opt')) - {'ml'}))"
     )
-    assert _run(program, str(source)).split() == ["mine", *[name for name in before if name != "ml"]]
+    assert _run(program, str(source)).split() == [
+        "mine",
+        *[name for name in before if name != "ml"],
+    ]
     assert sorted(path.name for path in Path("/opt").iterdir()) == before
 
 
 def test_what_the_mount_would_hide_is_named() -> None:
     """A server or an interpreter below /opt/ml must stay visible, so the mount is not made."""
     assert (
-        why_no_private_mounts([Path("/opt/ml/code/bin/python")]) == "/opt/ml/code/bin/python is below /opt/ml"
+        why_no_private_mounts([Path("/opt/ml/code/bin/python")])
+        == "/opt/ml/code/bin/python is below /opt/ml"
     )
 
 
@@ -121,7 +130,9 @@ print((os.getuid(), os.getgid()) == before)
 def test_a_user_without_permissions_keeps_user_and_group() -> None:
     """In the user namespace that the process needs first, its user and its group are mapped to themselves."""
     # The other user could not write the coverage data.
-    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    unmeasured = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
     done = subprocess.run(
         [sys.executable, "-c", ENTER_AS_USER, namespaces.__file__],
         capture_output=True,
@@ -155,5 +166,8 @@ def test_a_new_folder_hides_nothing_of_its_parent(tmp_path: Path) -> None:
     (parent / "folder" / "inner").write_text("2")
     (parent / "file").write_text("1")
     (parent / "link").symlink_to("file")
-    assert _run(ADD_TO_PARENT, str(parent)).splitlines() == ["file folder folder/inner link ml", "1 file 2"]
+    assert _run(ADD_TO_PARENT, str(parent)).splitlines() == [
+        "file folder folder/inner link ml",
+        "1 file 2",
+    ]
     assert sorted(path.name for path in parent.iterdir()) == ["file", "folder", "link"]

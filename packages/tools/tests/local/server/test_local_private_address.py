@@ -24,13 +24,16 @@ from constructs_triton_tools.local.server.private_address import (
 )
 
 REASON = why_unavailable() if sys.platform == "linux" else "seccomp is only in Linux"
-needs_seccomp = pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
+needs_seccomp = pytest.mark.skipif(
+    REASON is not None, reason=f"no private addresses here: {REASON}"
+)
 
 ACTIONS = Path("/proc/sys/kernel/seccomp/actions_avail")
 
 
 @pytest.mark.skipif(
-    not ACTIONS.is_file() or "user_notif" not in ACTIONS.read_text(), reason="the kernel has no notifications"
+    not ACTIONS.is_file() or "user_notif" not in ACTIONS.read_text(),
+    reason="the kernel has no notifications",
 )
 def test_private_addresses_are_available_where_the_kernel_allows_them() -> None:
     """Otherwise an error in the code under test would skip all other tests of it."""
@@ -136,7 +139,10 @@ thread.join()
     ("before", "bind", "printed"),
     [
         # Another port or another host stays a TCP socket.
-        *((REACHED.format(address=(host, 0)), BIND, "127.0.0.1\n") for host in ("0.0.0.0", "127.0.0.1")),
+        *(
+            (REACHED.format(address=(host, 0)), BIND, "127.0.0.1\n")
+            for host in ("0.0.0.0", "127.0.0.1")
+        ),
         (REACHED.format(address=("127.0.0.1", PORT)), BIND, "127.0.0.1\n"),
         # So does the bind of a model's process to the server's address and port.
         (OF_ANOTHER_PROCESS, BIND, f"('0.0.0.0', {PORT})\n"),
@@ -228,7 +234,9 @@ def test_no_listener_means_that_the_process_has_ended() -> None:
 @pytest.mark.parametrize("number", [1, 16, 22, 38], ids=["EPERM", "EBUSY", "EINVAL", "ENOSYS"])
 def test_why_seccomp_is_not_available(number: int) -> None:
     """The reason is the kernel's own error, whichever it is."""
-    program = f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
+    program = (
+        f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
+    )
     command = [*without_seccomp(number), "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"seccomp: {os.strerror(number)}\n"

@@ -65,7 +65,9 @@ def test_defaults_of_the_script(tmp_path: Path) -> None:
         ("SAGEMAKER_TRITON_ADDITIONAL_ARGS", " --a=1   --b", "--b"),
     ],
 )
-def test_each_variable_becomes_its_flag(tmp_path: Path, variable: str, value: str, flag: str) -> None:
+def test_each_variable_becomes_its_flag(
+    tmp_path: Path, variable: str, value: str, flag: str
+) -> None:
     """Each variable replaces its default once; an empty one counts as absent."""
     folder = _repository(tmp_path, "m")
     given = _command(folder, {variable: value})
@@ -86,7 +88,10 @@ def test_blanks_split_words_as_in_the_script(tmp_path: Path) -> None:
         ({}, None),
         ({"SAGEMAKER_TRITON_OVERRIDE_PING_MODE": "ready"}, None),
         ({"SAGEMAKER_TRITON_PING_MODE": "anything"}, "live"),
-        ({"SAGEMAKER_TRITON_PING_MODE": "", "SAGEMAKER_TRITON_OVERRIDE_PING_MODE": "ready"}, "ready"),
+        (
+            {"SAGEMAKER_TRITON_PING_MODE": "", "SAGEMAKER_TRITON_OVERRIDE_PING_MODE": "ready"},
+            "ready",
+        ),
     ],
 )
 def test_the_ping_mode_is_exported_only_if_it_came_from_outside(
@@ -112,23 +117,29 @@ def _linked(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "make", "words"),
     [
-        ({}, lambda folder: (folder / "config.pbtxt").touch(), "ERROR: Incorrect directory structure."),
+        (
+            {},
+            lambda folder: (folder / "config.pbtxt").touch(),
+            "ERROR: Incorrect directory structure.",
+        ),
         ({}, lambda *_: None, "ERROR: No model found in model repository"),
         ({}, _hidden, "ERROR: More than 1 model directory found"),
         ({}, _linked, "ERROR: No model found in model repository"),
         (
             {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "absent"},
             lambda folder: _repository(folder, "m"),
-            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist"
+            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist",
         ),
         (
             {"SAGEMAKER_TRITON_INFERENCE_TYPE": "Infer"},
             lambda folder: _repository(folder, "m"),
-            "ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'Infer'"
+            "ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'Infer'",
         ),
     ],
-)  # fmt: skip
-def test_errors_of_the_script(tmp_path: Path, environment: dict[str, str], make: object, words: str) -> None:
+)
+def test_errors_of_the_script(
+    tmp_path: Path, environment: dict[str, str], make: object, words: str
+) -> None:
     """The errors have the words of the script: hidden folders count, symbolic links do not."""
     folder = tmp_path / "model"
     folder.mkdir()
@@ -144,7 +155,18 @@ def test_directories_are_counted_as_find_counts_them(tmp_path: Path) -> None:
     folder.mkdir()
     _linked(folder)
     _repository(folder, ".hidden")
-    listing = ["find", str(folder), "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-printf", "%f\n"]
+    listing = [
+        "find",
+        str(folder),
+        "-mindepth",
+        "1",
+        "-maxdepth",
+        "1",
+        "-type",
+        "d",
+        "-printf",
+        "%f\n",
+    ]
     found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     assert found == [".hidden"]
     assert "--load-model=.hidden" in _command(folder, {})

@@ -39,8 +39,12 @@ def test_a_server_binds_the_port_of_the_container(tmp_path: Path) -> None:
 
 def test_other_front_ends_get_a_private_address_whatever_the_template_adds(tmp_path: Path) -> None:
     """The server takes the last of several equal flags, and the run's own come last."""
-    arguments = "--grpc-address=0.0.0.0 --metrics-address=0.0.0.0 --allow-http=true --http-address=0.0.0.0"
-    words = request_of(tmp_path, environment={"SAGEMAKER_TRITON_ADDITIONAL_ARGS": arguments})["argv"]
+    arguments = (
+        "--grpc-address=0.0.0.0 --metrics-address=0.0.0.0 --allow-http=true --http-address=0.0.0.0"
+    )
+    words = request_of(tmp_path, environment={"SAGEMAKER_TRITON_ADDITIONAL_ARGS": arguments})[
+        "argv"
+    ]
     own = {"http": "127.0.0.1", "grpc": "127.0.0.1", "metrics": "unix:metrics.sock"}
     for name, address in own.items():
         flags = [word for word in words if word.startswith(f"--{name}-address=")]
@@ -51,7 +55,10 @@ def test_two_servers_of_a_run_have_different_grpc_ports(tmp_path: Path) -> None:
     """In AWS each container has its own network; here the second server gets another port and is reported."""
     reports: list[str] = []
     settings = replace(SETTINGS, report=reports.append, front_end_ports=FrontEndPorts())
-    environment = {"SAGEMAKER_TRITON_ALLOW_GRPC": "true", "SAGEMAKER_TRITON_GRPC_PORT": str(free_port())}
+    environment = {
+        "SAGEMAKER_TRITON_ALLOW_GRPC": "true",
+        "SAGEMAKER_TRITON_GRPC_PORT": str(free_port()),
+    }
     for label in ("a/v", "b/v", "isolated/v"):
         is_isolated = label == "isolated/v"
         request = request_of(
@@ -62,7 +69,9 @@ def test_two_servers_of_a_run_have_different_grpc_ports(tmp_path: Path) -> None:
         port = request["environment"]["SAGEMAKER_TRITON_GRPC_PORT"]
         assert flags[-1] == f"--grpc-port={port}"
     (line,) = (line for line in reports if "grpc" in line)
-    assert line.startswith(f"b/v: port {environment['SAGEMAKER_TRITON_GRPC_PORT']} is in use on this machine")
+    assert line.startswith(
+        f"b/v: port {environment['SAGEMAKER_TRITON_GRPC_PORT']} is in use on this machine"
+    )
 
 
 def test_open_ports_are_not_reported(tmp_path: Path) -> None:

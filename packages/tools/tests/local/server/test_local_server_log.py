@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from constructs_triton_tools.local.server.server_log import error_excerpt, explain_failure, stub_failure
+from constructs_triton_tools.local.server.server_log import (
+    error_excerpt,
+    explain_failure,
+    stub_failure,
+)
 
 CUDA = 'E1121 19:56:05.254082 29839 server.cc:241] "CudaDriverHelper has not been initialized."'
 LOAD = "E1121 19:56:05.311077 29839 model_lifecycle.cc:642] failed to load 'm' version 1: no module 'x'"

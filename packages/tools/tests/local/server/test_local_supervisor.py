@@ -106,7 +106,10 @@ def test_failed_preparation_is_in_the_log(tmp_path: Path) -> None:
 @pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
 def test_server_with_a_private_address_listens_on_a_socket_file(tmp_path: Path) -> None:
     """The supervisor answers the bind of the front end with a Unix socket in the server's folder."""
-    request = {**start_request(tmp_path, sys.executable, "-I", "-c", FRONT_END), "private_port": 8080}
+    request = {
+        **start_request(tmp_path, sys.executable, "-I", "-c", FRONT_END),
+        "private_port": 8080,
+    }
     _, exit_code = asyncio.run(run_once(tmp_path, request))
     assert (exit_code, (tmp_path / SOCKET_NAME).is_socket()) == (0, True)
 
@@ -143,7 +146,10 @@ async def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
 
 @pytest.mark.parametrize(
     ("seconds", "further", "found"),
-    [("4", (), {"finalized"}), ("0.2", ("--trace-config=triton,file=trace.json",), {"finalized", "late"})],
+    [
+        ("4", (), {"finalized"}),
+        ("0.2", ("--trace-config=triton,file=trace.json",), {"finalized", "late"}),
+    ],
 )
 @in_loop
 async def test_server_is_not_waited_for_after_its_models(

@@ -20,7 +20,9 @@ BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 def _template(endpoint_name: str | None = None, **container: Any) -> dict[str, Any]:
     model = {"ModelDataUrl": {"Fn::Sub": f"s3://{BUCKET}/abc.tar.gz"}, "Image": "i", **container}
     variant = {"VariantName": "AllTraffic", "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]}}
-    endpoint: dict[str, Any] = {"EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}}
+    endpoint: dict[str, Any] = {
+        "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}
+    }
     if endpoint_name:
         endpoint["EndpointName"] = endpoint_name
     return {
@@ -42,7 +44,9 @@ def _write(directory: Path, template: dict[str, Any], *, stack: str = "Demo", **
     files = {
         path.name: {
             "source": {"path": path.name, "packaging": "file"},
-            "destinations": {"d": {"bucketName": BUCKET, "objectKey": path.name.removeprefix("asset.")}},
+            "destinations": {
+                "d": {"bucketName": BUCKET, "objectKey": path.name.removeprefix("asset.")}
+            },
         }
         for path in directory.glob("asset.*")
     }
@@ -96,7 +100,10 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
         properties = SyncProperties("assets", f"{name}.json", manifest.digest, "", prefix)
         template["Resources"][name] = {
             "Type": "Custom::TritonModelSync",
-            "Properties": {**properties.to_cloudformation(), "DestinationBucket": {"Ref": "Bucket"}},
+            "Properties": {
+                **properties.to_cloudformation(),
+                "DestinationBucket": {"Ref": "Bucket"},
+            },
         }
     container = read_endpoints(_write(tmp_path, template))[0].variants[0].container
     assert container.is_multi_model
@@ -129,8 +136,18 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
     ("container", "variant", "options", "words"),
     [
         ({}, {}, {"stack": "Absent"}, "no such stack, got 'Absent'; set --stack to one of Demo"),
-        ({}, {}, {"endpoint": "Absent"}, "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint"),
-        ({"ModelDataUrl": "s3://bucket/far.tar.gz"}, {}, {}, "no such asset, got object key 'far.tar.gz'"),
+        (
+            {},
+            {},
+            {"endpoint": "Absent"},
+            "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint",
+        ),
+        (
+            {"ModelDataUrl": "s3://bucket/far.tar.gz"},
+            {},
+            {},
+            "no such asset, got object key 'far.tar.gz'",
+        ),
         ({"ModelDataUrl": None}, {}, {}, "has no model data"),
         # This stack's template does not contain its archive.
         ({}, {"ModelName": "far"}, {}, "no AWS::SageMaker::Model of this stack has the name 'far'"),
@@ -147,7 +164,9 @@ def test_what_does_not_run_locally_is_reported(
         read_endpoints(tmp_path, **options)
     _write(tmp_path, _template())
     (tmp_path / "asset.abc.tar.gz").unlink()
-    with pytest.raises(LocalEndpointError, match=r"abc\.tar\.gz does not exist.*run `npx cdk synth` again"):
+    with pytest.raises(
+        LocalEndpointError, match=r"abc\.tar\.gz does not exist.*run `npx cdk synth` again"
+    ):
         read_endpoints(tmp_path)
 
 
@@ -173,7 +192,9 @@ def test_endpoint_of_a_false_condition_does_not_run(tmp_path: Path) -> None:
         read_endpoints(_write(tmp_path, template))
     template = _template(Image={"Ref": "Image"})
     template["Parameters"] = {"Image": {"Type": "String"}}
-    with pytest.raises(LocalEndpointError, match=r"^Demo/Model: .*parameter without a default .*'Image'"):
+    with pytest.raises(
+        LocalEndpointError, match=r"^Demo/Model: .*parameter without a default .*'Image'"
+    ):
         read_endpoints(_write(tmp_path, template))
 
 
@@ -187,7 +208,9 @@ def test_variants_keep_their_settings(tmp_path: Path) -> None:
     }
     _variant(template).update(settings)
     config = template["Resources"]["Config"]["Properties"]
-    config["ShadowProductionVariants"] = [{**config["ProductionVariants"][0], "VariantName": "Shadow"}]
+    config["ShadowProductionVariants"] = [
+        {**config["ProductionVariants"][0], "VariantName": "Shadow"}
+    ]
     config["AsyncInferenceConfig"] = {
         "OutputConfig": {"S3OutputPath": "s3://o", "S3FailurePath": "s3://f"},
         "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 9},
@@ -196,7 +219,10 @@ def test_variants_keep_their_settings(tmp_path: Path) -> None:
     (variant,), (shadow,) = spec.variants, spec.shadow_variants
     assert (variant.weight, variant.startup_timeout_seconds) == (3.0, 77)
     assert list(variant.instance_types) == ["ml.g5.xlarge"]
-    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Disabled", True)
+    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == (
+        "Disabled",
+        True,
+    )
     assert shadow.name == "Shadow"
     assert spec.asynchronous == AsyncInferenceSpec("s3://o", "s3://f", 9)
 
@@ -209,10 +235,15 @@ def test_defaults_of_variants(tmp_path: Path) -> None:
     (spec,) = read_endpoints(_write(tmp_path, template))
     (variant,) = spec.variants
     assert (variant.weight, variant.startup_timeout_seconds) == (1.0, None)
-    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Enabled", False)
+    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == (
+        "Enabled",
+        False,
+    )
     assert spec.asynchronous == AsyncInferenceSpec("s3://o", None, 4)
     assert (spec.region, spec.account) == ("us-east-1", "123456789012")
-    assert spec.name == "Endpoint"  # its logical ID: CloudFormation would generate another one each time
+    assert (
+        spec.name == "Endpoint"
+    )  # its logical ID: CloudFormation would generate another one each time
 
 
 def test_the_environment_of_a_stack_is_that_of_its_endpoints(tmp_path: Path) -> None:
@@ -256,7 +287,9 @@ def test_two_endpoints_of_one_name_need_a_stack(tmp_path: Path) -> None:
     _write(tmp_path, _template("same"))
     first = json.loads((tmp_path / "manifest.json").read_text())["artifacts"]
     _write(tmp_path, _template("same"), stack="Other", **first)
-    with pytest.raises(LocalEndpointError, match="two endpoints are called 'same'; choose one with --stack"):
+    with pytest.raises(
+        LocalEndpointError, match="two endpoints are called 'same'; choose one with --stack"
+    ):
         read_endpoints(tmp_path)
     assert [spec.stack for spec in read_endpoints(tmp_path, stack="Other")] == ["Other"]
 

@@ -31,7 +31,10 @@ def test_an_index_has_the_names_of_the_last_deployment(tmp_path: Path) -> None:
     index = json.loads(path.read_text())
     index["target_models"]["mine"] = "mine-1.tar.gz"
     path.write_text(json.dumps(index))
-    assert _place(tmp_path, {"Sync": {"a": "a-2.tar.gz"}}) == {"a": "a-2.tar.gz", "mine": "mine-1.tar.gz"}
+    assert _place(tmp_path, {"Sync": {"a": "a-2.tar.gz"}}) == {
+        "a": "a-2.tar.gz",
+        "mine": "mine-1.tar.gz",
+    }
 
 
 def test_a_prefix_that_no_stack_fills_gets_no_index(tmp_path: Path) -> None:
@@ -44,7 +47,9 @@ def test_a_damaged_index_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "bucket" / "models" / "index.json"
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    with pytest.raises(LocalEndpointError, match=r"index\.json: is not an index of models.*delete this file"):
+    with pytest.raises(
+        LocalEndpointError, match=r"index\.json: is not an index of models.*delete this file"
+    ):
         _place(tmp_path, {"Sync": {"a": "a-1.tar.gz"}})
     assert path.read_text() == "{"
 
@@ -52,5 +57,7 @@ def test_a_damaged_index_is_an_error(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """A file in the place of the bucket's folder is reported with its path."""
     (tmp_path / "bucket").write_text("")
-    with pytest.raises(LocalEndpointError, match=r"index\.json: cannot be written.*a --bucket-folder that"):
+    with pytest.raises(
+        LocalEndpointError, match=r"index\.json: cannot be written.*a --bucket-folder that"
+    ):
         _place(tmp_path, {"Sync": {"a": "a-1.tar.gz"}})

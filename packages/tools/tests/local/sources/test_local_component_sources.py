@@ -56,7 +56,10 @@ def test_component_has_the_container_of_its_model(tmp_path: Path, resources: Res
     del resources["Named"]["Properties"]["VariantName"]
     (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
     assert spec.variants == ()
-    assert [label_of(*pair) for pair in variants_of([spec])] == ["Endpoint/Digits", "Endpoint/sentiment"]
+    assert [label_of(*pair) for pair in variants_of([spec])] == [
+        "Endpoint/Digits",
+        "Endpoint/sentiment",
+    ]
     digits, named = spec.components
     assert digits.container.archive == tmp_path / "asset.abc.tar.gz"
     assert (digits.variant_name, named.variant_name) == ("AllTraffic", "AllTraffic")
@@ -95,11 +98,15 @@ def test_inline_container_runs_without_a_model(tmp_path: Path, resources: Resour
 def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resources) -> None:
     """An endpoint without components, two components of one name, and a multi-model container."""
     without = {name: each for name, each in resources.items() if name != "Digits"}
-    with pytest.raises(LocalEndpointError, match=r"no inference component of this stack runs on it; .*--end"):
+    with pytest.raises(
+        LocalEndpointError, match=r"no inference component of this stack runs on it; .*--end"
+    ):
         read_endpoints(_write(tmp_path, {"Resources": without}))
     twice = {**resources, "Other": copy.deepcopy(resources["Digits"])}
     twice["Other"]["Properties"]["InferenceComponentName"] = "Digits"
-    with pytest.raises(LocalEndpointError, match="two inference components are called 'Digits'; change"):
+    with pytest.raises(
+        LocalEndpointError, match="two inference components are called 'Digits'; change"
+    ):
         read_endpoints(_write(tmp_path, {"Resources": twice}))
     resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
     with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
@@ -109,7 +116,10 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
 def test_adapter_is_named_and_does_not_run(tmp_path: Path, resources: Resources) -> None:
     """The components of Triton beside it run."""
     resources["German"] = copy.deepcopy(resources["Digits"])
-    specification = {"BaseInferenceComponentName": "base", "Container": {"ArtifactUrl": "s3://b/a.tar.gz"}}
+    specification = {
+        "BaseInferenceComponentName": "base",
+        "Container": {"ArtifactUrl": "s3://b/a.tar.gz"},
+    }
     resources["German"]["Properties"]["Specification"] = specification
     (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
     assert ([each.name for each in spec.components], spec.not_run) == (["Digits"], ("German",))
@@ -120,8 +130,16 @@ def test_adapter_is_named_and_does_not_run(tmp_path: Path, resources: Resources)
     [
         {"Metadata": {"constructs-triton:not-triton": True}},
         *(
-            {"Properties": {"PrimaryContainer": {"Image": f"1.dkr.ecr.us-east-1.amazonaws.com/{name}"}}}
-            for name in ("vllm:0.20", "huggingface-vllm:0.27-gpu", "llama-cpp:server-sagemaker-cuda-v1")
+            {
+                "Properties": {
+                    "PrimaryContainer": {"Image": f"1.dkr.ecr.us-east-1.amazonaws.com/{name}"}
+                }
+            }
+            for name in (
+                "vllm:0.20",
+                "huggingface-vllm:0.27-gpu",
+                "llama-cpp:server-sagemaker-cuda-v1",
+            )
         ),
     ],
     ids=["construct", "vllm", "huggingface-vllm", "llama-cpp"],
@@ -143,5 +161,7 @@ def test_container_of_others_is_named_and_not_read(
 def test_variant_of_others_is_refused(tmp_path: Path) -> None:
     """An endpoint with one model of another container cannot run without it."""
     template = _template(Image="1.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.36-lmi28.0.0")
-    with pytest.raises(LocalEndpointError, match=r"Demo/Model: its container is not Triton, .*--endpoint"):
+    with pytest.raises(
+        LocalEndpointError, match=r"Demo/Model: its container is not Triton, .*--endpoint"
+    ):
         read_endpoints(_write(tmp_path, template))

@@ -102,7 +102,9 @@ def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: 
     """A model may be missing below a prefix, an archive must exist; any other error of S3 is raised."""
     objects = objects_of(Bucket(code), tmp_path)
     assert objects.fetch("s3://models/a.tar.gz") is None
-    with pytest.raises(LocalEndpointError, match=r"s3://models/a.tar.gz: the object does not exist"):
+    with pytest.raises(
+        LocalEndpointError, match=r"s3://models/a.tar.gz: the object does not exist"
+    ):
         objects.fetch_required("s3://models/a.tar.gz")
     with pytest.raises(AwsError, match=r"^s3:GetObject: access denied"):
         objects_of(Bucket("AccessDenied"), tmp_path).fetch("s3://models/a.tar.gz")
@@ -132,10 +134,15 @@ class Shared(Bucket):
             yield {"InferenceComponents": [{"InferenceComponentName": name}]}
 
     def describe_endpoint(self, **_: Any) -> dict[str, Any]:
-        return {"EndpointConfigName": "c", "EndpointArn": "arn:aws:sagemaker:us-east-1:1:endpoint/shared"}
+        return {
+            "EndpointConfigName": "c",
+            "EndpointArn": "arn:aws:sagemaker:us-east-1:1:endpoint/shared",
+        }
 
     def describe_endpoint_config(self, **_: Any) -> dict[str, Any]:
-        return {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]}
+        return {
+            "ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]
+        }
 
     def describe_model(self, **request: Any) -> dict[str, Any]:
         name = "vllm" if request["ModelName"] == "m-chat" else "sagemaker-tritonserver"

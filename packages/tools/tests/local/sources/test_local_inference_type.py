@@ -20,7 +20,9 @@ DECOUPLED = "model_transaction_policy { decoupled: true }"
 
 def container(inference_type: str | None, *, is_multi_model: bool = False) -> ContainerSpec:
     """A container whose template has this inference type."""
-    environment = {} if inference_type is None else {"SAGEMAKER_TRITON_INFERENCE_TYPE": inference_type}
+    environment = (
+        {} if inference_type is None else {"SAGEMAKER_TRITON_INFERENCE_TYPE": inference_type}
+    )
     archive = None if is_multi_model else Path("m.tar.gz")
     return ContainerSpec("m", "", "s3://b/m.tar.gz", environment, archive)
 

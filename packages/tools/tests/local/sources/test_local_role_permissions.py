@@ -23,7 +23,9 @@ def _below(bucket: str, prefix: str) -> dict[str, Any]:
 
 
 def _stack(**resources: tuple[str, dict[str, Any]]) -> SynthesizedStack:
-    declared = {name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()}
+    declared = {
+        name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()
+    }
     return SynthesizedStack("Demo", Template({"Resources": declared}))
 
 
@@ -35,7 +37,10 @@ def _app(**role: Any) -> list[SynthesizedStack]:
     platform = _stack(
         Bucket=("AWS::S3::Bucket", {"BucketName": "data"}),
         Role=("AWS::IAM::Role", {"Policies": [{"PolicyDocument": inline}], **role}),
-        Managed=("AWS::IAM::ManagedPolicy", {"Roles": [{"Ref": "Role"}], "PolicyDocument": managed}),
+        Managed=(
+            "AWS::IAM::ManagedPolicy",
+            {"Roles": [{"Ref": "Role"}], "PolicyDocument": managed},
+        ),
         Access=(
             "AWS::S3::BucketPolicy",
             {
@@ -43,16 +48,28 @@ def _app(**role: Any) -> list[SynthesizedStack]:
                 "PolicyDocument": _document(
                     {**principal, **_below("Bucket", "bucket/")},
                     {"Principal": {"AWS": "arn:aws:iam::1:root"}, **_below("Bucket", "stranger/")},
-                    {"Effect": "Deny", "Principal": "*", "Resource": "*", "Condition": {"Bool": {}}},
-                    {"Effect": "Deny", "Principal": {"AWS": "*"}, **_below("Bucket", "inline/secret/")},
+                    {
+                        "Effect": "Deny",
+                        "Principal": "*",
+                        "Resource": "*",
+                        "Condition": {"Bool": {}},
+                    },
+                    {
+                        "Effect": "Deny",
+                        "Principal": {"AWS": "*"},
+                        **_below("Bucket", "inline/secret/"),
+                    },
                 ),
             },
         ),
-    )  # fmt: skip
+    )
     serving = _stack(
         Policy=("AWS::IAM::Policy", {"Roles": ["Role"], "PolicyDocument": added}),
-        Other=("AWS::IAM::Policy", {"Roles": ["Other"], "PolicyDocument": _document({"Resource": "*"})}),
-    )  # fmt: skip
+        Other=(
+            "AWS::IAM::Policy",
+            {"Roles": ["Other"], "PolicyDocument": _document({"Resource": "*"})},
+        ),
+    )
     return [platform, serving]
 
 
@@ -76,7 +93,9 @@ def permissions() -> RolePermissions:
         ("added/12", False),
     ],
 )
-def test_policies_of_all_stacks_count(permissions: RolePermissions, key: str, is_allowed: bool) -> None:
+def test_policies_of_all_stacks_count(
+    permissions: RolePermissions, key: str, is_allowed: bool
+) -> None:
     """Those of the role, of other stacks and of the bucket; an explicit Deny wins."""
     assert permissions.allows(READ, f"s3://data/{key}") == is_allowed
     assert not permissions.allows("s3:PutObject", f"s3://data/{key}")

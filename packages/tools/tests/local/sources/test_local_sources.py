@@ -38,13 +38,17 @@ def _archive(path: Path, *models: str) -> Path:
     return write_archive(path, {f"{model}/config.pbtxt": IDENTITY.encode() for model in models})
 
 
-def _container(path: Path, scratch: Path, model: str | None = None, *, multi: bool = False) -> ContainerSpec:
+def _container(
+    path: Path, scratch: Path, model: str | None = None, *, multi: bool = False
+) -> ContainerSpec:
     (endpoint,) = read_source(path, scratch, model=model, is_multi_model=multi)
     (variant,) = endpoint.variants
     return variant.container
 
 
-def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(tmp_path: Path) -> None:
+def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(
+    tmp_path: Path,
+) -> None:
     """The ensemble is the default model, its step is in the archive, and the folder gives the name."""
     repository = _repository(tmp_path / "my_models.v2", whole=ENSEMBLE, net=IDENTITY)
     (endpoint,) = read_source(repository, tmp_path / "scratch")
@@ -81,7 +85,9 @@ def test_models_that_a_model_calls_are_packed_and_loaded(tmp_path: Path) -> None
 def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
     """The error contains the models and both fixes, and each fix works."""
     repository = _repository(tmp_path / "models", a=IDENTITY, b=IDENTITY)
-    with pytest.raises(LocalEndpointError, match=r"one top-level model, got a, b; .*--model.*--multi-model"):
+    with pytest.raises(
+        LocalEndpointError, match=r"one top-level model, got a, b; .*--model.*--multi-model"
+    ):
         read_source(repository, tmp_path / "scratch")
     assert _container(repository, tmp_path / "one", "b").model == "b"
     (repository / "a" / "environment.tar.gz").write_bytes(b"a packed environment")
@@ -108,7 +114,9 @@ def test_a_folder_of_archives_takes_the_place_of_a_prefix(tmp_path: Path) -> Non
     """Archives are target models by their path below it."""
     (tmp_path / "models" / "v1").mkdir(parents=True)
     archive = _archive(tmp_path / "models" / "v1" / "m.tar.gz", "m")
-    assert _container(tmp_path / "models", tmp_path, multi=True).archives == {"v1/m.tar.gz": archive}
+    assert _container(tmp_path / "models", tmp_path, multi=True).archives == {
+        "v1/m.tar.gz": archive
+    }
 
 
 def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> None:
@@ -129,7 +137,11 @@ def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> 
         ("net.onnx", {}, "is a model file; run `constructs-triton model new .*/net.onnx`"),
         ("model", {}, "is itself a model; pass its parent folder"),
         ("assembly", {"model": "m"}, "--model and --multi-model do not apply to a cloud assembly"),
-        ("assembly", {"calls": {"a": ["b"]}}, "--called-models applies only to a model repository; remove"),
+        (
+            "assembly",
+            {"calls": {"a": ["b"]}},
+            "--called-models applies only to a model repository; remove",
+        ),
         ("m.tar.gz", {"calls": {"a": ["b"]}}, "--called-models applies only to a model repository"),
         ("empty", {"stack": "S"}, "--stack applies only to a cloud assembly"),
         ("m.tar.gz", {"stack": "S"}, "--stack applies only to a cloud assembly"),

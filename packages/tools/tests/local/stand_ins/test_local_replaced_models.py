@@ -11,7 +11,12 @@ from local_assembly import write_archive
 from onnx_samples import linear_model
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
-from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, FileContent, VariantSpec
+from constructs_triton_tools.local.sources.specs import (
+    ContainerSpec,
+    EndpointSpec,
+    FileContent,
+    VariantSpec,
+)
 from constructs_triton_tools.local.stand_ins.replaced_models import (
     check_replaced_names,
     find_stand_ins,
@@ -25,7 +30,9 @@ from triton_model_check.model_config.text import parse_model_config
 @pytest.mark.parametrize("path", ["absent.onnx", "/tmp"])
 def test_a_stand_in_is_an_existing_model(path: str) -> None:
     """Anything else is an error before a server starts."""
-    with pytest.raises(InvalidValueError, match=r"^--stand-in resnet: must be an existing \.onnx file"):
+    with pytest.raises(
+        InvalidValueError, match=r"^--stand-in resnet: must be an existing \.onnx file"
+    ):
         find_stand_ins({"resnet": path})
 
 
@@ -59,7 +66,9 @@ def test_a_stand_in_may_be_for_one_archive(tmp_path: Path) -> None:
     path, other = (linear_model(tmp_path / name / "net.onnx") for name in ("own", "other"))
     given = StandIns(models=find_stand_ins({"b.tar.gz/plan": str(path)}))
     assert put_in_place([_plan(tmp_path / "a")], given.for_archive("a.tar.gz").models) == {}
-    assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").models) == {"plan": path}
+    assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").models) == {
+        "plan": path
+    }
     both = StandIns(models={**given.models, "plan": other})
     assert both.for_archive("b.tar.gz").models["plan"] == path
     assert both.for_archive("").models["plan"] == other
@@ -77,7 +86,10 @@ def _runs(folder: Path, **containers: dict[str, list[str]]) -> list[EndpointSpec
     return [EndpointSpec("e", "Stack", tuple(variants))]
 
 
-FILES = {"a.tar.gz": ["plan/1/a.plan", "decode/config.pbtxt"], "b.tar.gz": ["config.pbtxt", "1/b.plan"]}
+FILES = {
+    "a.tar.gz": ["plan/1/a.plan", "decode/config.pbtxt"],
+    "b.tar.gz": ["config.pbtxt", "1/b.plan"],
+}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +118,9 @@ def test_a_stand_in_for_no_model_is_refused(tmp_path: Path, name: str, hint: str
 def test_a_stand_in_for_a_model_of_the_run_is_accepted(tmp_path: Path) -> None:
     """Archives of any variant, models at the root of an archive, single models and files count."""
     runs = _runs(tmp_path, first=FILES, second={"c.tar.gz": ["other/1/c.plan"]})
-    check_replaced_names(["plan", "a.tar.gz/decode", "model", "b.tar.gz/model", "c.tar.gz/other"], runs)
+    check_replaced_names(
+        ["plan", "a.tar.gz/decode", "model", "b.tar.gz/model", "c.tar.gz/other"], runs
+    )
     archive = write_archive(tmp_path / "single.tar.gz", {"net/1/net.plan": ""})
     single = ContainerSpec("m", "", "s3://b/k", archive=archive)
     files = ContainerSpec("m", "", "s3://b/k/", files={"raw/1/raw.plan": FileContent(archive)})
@@ -144,10 +158,14 @@ def test_a_stand_in_reports_what_the_image_may_not_read(
     image: str, version: str, notice: str | None, tmp_path: Path
 ) -> None:
     """The installed XGBoost reads more formats than the FIL backend of the image."""
-    config = 'backend: "fil"\nparameters { key: "model_type" value { string_value: "xgboost_json" } }\n'
+    config = (
+        'backend: "fil"\nparameters { key: "model_type" value { string_value: "xgboost_json" } }\n'
+    )
     (tmp_path / "trees" / "1").mkdir(parents=True)
     (tmp_path / "trees" / "config.pbtxt").write_text(config)
-    (tmp_path / "trees" / "1" / "xgboost.json").write_text(f'{{"learner": {{}}, "version": {version}}}')
+    (tmp_path / "trees" / "1" / "xgboost.json").write_text(
+        f'{{"learner": {{}}, "version": {version}}}'
+    )
     printed: list[str] = []
     uri = f"301217895009.dkr.ecr.us-west-2.amazonaws.com/sagemaker-tritonserver:{image}-py3-cpu"
     stand_ins = StandIns({"xgboost": "3.2.0"}).for_archive("", uri)

@@ -42,7 +42,9 @@ class Doubling(StandIn):
 def _loaded(**changes: Any) -> Doubling:
     model = Doubling()
     config = json.dumps({**CONFIG, **changes})
-    model.initialize({"model_config": config, "model_repository": "/models/m", "model_version": "3"})
+    model.initialize(
+        {"model_config": config, "model_repository": "/models/m", "model_version": "3"}
+    )
     return model
 
 
@@ -105,7 +107,11 @@ def test_a_model_that_does_not_load_raises_its_reason() -> None:
 def test_parameters_are_read_as_the_backends_do() -> None:
     """A number may have a suffix; a boolean has six spellings."""
     config = {"parameters": {"n": {"string_value": "2x"}, "b": {"string_value": "OFF"}}}
-    assert (integer(config, "n"), boolean(config, "b"), parameter(config, "absent")) == (2, False, None)
+    assert (integer(config, "n"), boolean(config, "b"), parameter(config, "absent")) == (
+        2,
+        False,
+        None,
+    )
     assert (integer(config, "absent"), boolean(config, "absent")) == (None, None)
     with pytest.raises(ValueError, match="integral"):
         integer(config, "b")
@@ -132,12 +138,18 @@ def test_torchscript_inputs_are_arguments_indices_or_in_order(
     ("parameters", "expected"),
     [
         ({"output_class": "true", "threshold": "0.7"}, [[0.0], [1.0]]),
-        ({"output_class": "true", "threshold": "0.7", "predict_proba": "true"}, [[0.5, 0.5], [0.25, 0.75]]),
+        (
+            {"output_class": "true", "threshold": "0.7", "predict_proba": "true"},
+            [[0.5, 0.5], [0.25, 0.75]],
+        ),
         ({"output_class": "false"}, [[0.5], [0.75]]),
     ],
 )
 def test_scores_of_trees_become_what_the_configuration_asks_for(
-    parameters: dict[str, str], expected: list[list[float]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    parameters: dict[str, str],
+    expected: list[list[float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Classes by threshold, probabilities of both classes, or the score itself."""
     monkeypatch.setitem(fil_model._LOADERS, "lightgbm", lambda _: lambda rows: rows[:, 0])
@@ -158,8 +170,14 @@ def test_an_onnx_model_keeps_the_dims_of_a_scalar(tmp_path: Path) -> None:
     """The configuration has dims for a tensor without dimensions."""
     from onnx_samples import node, tensor, write_onnx
 
-    write_onnx(tmp_path / "1" / "model.onnx", [tensor("X", [])], [tensor("Y", [])], [node("Neg", "X", "Y")])
+    write_onnx(
+        tmp_path / "1" / "model.onnx", [tensor("X", [])], [tensor("Y", [])], [node("Neg", "X", "Y")]
+    )
     side = {"data_type": "TYPE_FP32", "dims": [1, 1]}
-    config = {"max_batch_size": 0, "input": [{"name": "X", **side}], "output": [{"name": "Y", **side}]}
+    config = {
+        "max_batch_size": 0,
+        "input": [{"name": "X", **side}],
+        "output": [{"name": "Y", **side}],
+    }
     row = np.array([[3]], np.float32)
     assert _answer(TritonPythonModel(), tmp_path, config, "Y", X=row) == [[-3.0]]

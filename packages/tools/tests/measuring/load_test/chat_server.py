@@ -47,7 +47,9 @@ def run_chat_server() -> Iterator[ChatServer]:
             answer = events(server.chunks) if is_stream else json.dumps(WHOLE).encode()
             self.send_response(200)
             kind = "text/event-stream; charset=utf-8" if is_stream else "application/json"
-            self.send_header("Content-Type", "application/vnd.amazon.eventstream" if is_framed else kind)
+            self.send_header(
+                "Content-Type", "application/vnd.amazon.eventstream" if is_framed else kind
+            )
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             for number, part in enumerate(_parts(answer) if is_stream else [answer]):

@@ -39,7 +39,9 @@ def run_null_server() -> Iterator[NullServer]:
             self._answer(200)
 
         def _answer(self, status: int) -> None:
-            answer = server.answer(server.received[-1]) if callable(server.answer) else server.answer
+            answer = (
+                server.answer(server.received[-1]) if callable(server.answer) else server.answer
+            )
             self.send_response(status)
             self.send_header("Content-Type", server.content_type)
             for name, value in {**server.headers, "Content-Length": str(len(answer))}.items():

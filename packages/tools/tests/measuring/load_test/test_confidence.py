@@ -26,7 +26,9 @@ from constructs_triton_tools.measuring.load_test.confidence import (
         (0, 3, 1, 0),
     ],
 )
-def test_sums_are_those_of_scipy(count: int, requests: int, share: float, probability: float) -> None:
+def test_sums_are_those_of_scipy(
+    count: int, requests: int, share: float, probability: float
+) -> None:
     """scipy.stats.binom.cdf returned these values; the last ones are its limits."""
     assert probability_of_at_most(count, requests, share) == pytest.approx(probability, rel=1e-7)
 

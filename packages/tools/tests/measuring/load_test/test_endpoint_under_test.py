@@ -44,7 +44,8 @@ def endpoint(status: str = "InService", **variants: int) -> dict[str, Any]:
 def config(**types: str) -> dict[str, Any]:
     names = types or {"A": "ml.g5.xlarge"}
     variants = [
-        {"VariantName": name, "ModelName": "m", "InstanceType": type_} for name, type_ in names.items()
+        {"VariantName": name, "ModelName": "m", "InstanceType": type_}
+        for name, type_ in names.items()
     ]
     return {
         "EndpointConfigName": "config",
@@ -98,12 +99,16 @@ def test_one_variant_is_described_alone(stubs: Any) -> None:
     transport, sagemaker, scaling = stubs
     for _ in range(2):
         sagemaker.add_response("describe_endpoint", endpoint(Blue=1, Green=3))
-        sagemaker.add_response("describe_endpoint_config", config(Blue="ml.g5.xlarge", Green="ml.c7i.xlarge"))
+        sagemaker.add_response(
+            "describe_endpoint_config", config(Blue="ml.g5.xlarge", Green="ml.c7i.xlarge")
+        )
     expected = {"ServiceNamespace": "sagemaker", "ResourceIds": ["endpoint/pets/variant/Green"]}
     scaling.add_response("describe_scalable_targets", {"ScalableTargets": []}, expected)
     with sagemaker, scaling:
         target = describe_target(transport, variant="Green")
-        with pytest.raises(InvalidValueError, match=r"--target-variant: .* no variant 'Gren'; did you mean"):
+        with pytest.raises(
+            InvalidValueError, match=r"--target-variant: .* no variant 'Gren'; did you mean"
+        ):
             describe_target(transport, variant="Gren")
     assert (target.instance_type, target.instance_count) == ("ml.c7i.xlarge", 3)
 
@@ -118,7 +123,9 @@ def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
     """A mixed fleet has no single type, so what was measured is not attributed to one."""
     transport, sagemaker, scaling = stubs
     described, configured = endpoint(), config()
-    pools = [{"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()]
+    pools = [
+        {"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()
+    ]
     described["ProductionVariants"][0]["InstancePools"] = pools
     del configured["ProductionVariants"][0]["InstanceType"]
     sagemaker.add_response("describe_endpoint", described)
@@ -128,7 +135,9 @@ def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
         assert describe_target(transport).instance_type == expected
 
 
-@pytest.mark.parametrize("answer", [b"no JSON", b"[]", b'{"pets": 3}', b'{"pets": {"A": 3}}', b"{}"])
+@pytest.mark.parametrize(
+    "answer", [b"no JSON", b"[]", b'{"pets": 3}', b'{"pets": {"A": 3}}', b"{}"]
+)
 def test_another_program_has_no_stand_ins(answer: bytes) -> None:
     """A container, or a proxy of your own, is tested as it is."""
     with run_null_server() as server:
@@ -156,5 +165,9 @@ def test_endpoint_must_be_in_service(stubs: Any) -> None:
     """A failed endpoint is not tested."""
     transport, sagemaker, scaling = stubs
     sagemaker.add_response("describe_endpoint", endpoint("Failed"))
-    with sagemaker, scaling, pytest.raises(InvalidValueError, match=r"pets: must be in service, got Failed"):
+    with (
+        sagemaker,
+        scaling,
+        pytest.raises(InvalidValueError, match=r"pets: must be in service, got Failed"),
+    ):
         describe_target(transport)

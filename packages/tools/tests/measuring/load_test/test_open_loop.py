@@ -10,7 +10,12 @@ from virtual_time import run
 
 from constructs_triton_tools.measuring.load_test.open_loop import OpenLoop, Send, due_times
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
+from constructs_triton_tools.measuring.load_test.step import (
+    Limits,
+    StepResult,
+    StepSettings,
+    evaluate,
+)
 
 LIMITS = Limits(latency_ms=500)
 
@@ -136,7 +141,9 @@ def test_same_seed_has_the_same_arrivals() -> None:
 
 def test_live_figures_follow_the_step() -> None:
     """What a progress display shows is what was answered so far."""
-    loop = OpenLoop([request()], server(0.2), StepSettings(seconds=2, warm_up_seconds=0, constant=True))
+    loop = OpenLoop(
+        [request()], server(0.2), StepSettings(seconds=2, warm_up_seconds=0, constant=True)
+    )
     assert loop.live.percentile_ms(95) == 0
     run(loop.run(10))
     assert (loop.live.sent, loop.live.errors) == (19, 0) or loop.live.sent == 20

@@ -64,7 +64,9 @@ def stream(request: PreparedRequest, note: NoteEvent = lambda *_: None) -> tuple
 
 def test_signature_is_that_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the same time and for the same request, boto3 and the load test write the same signature."""
-    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 5, 8, tzinfo=UTC))
+    monkeypatch.setattr(
+        "botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 5, 8, tzinfo=UTC)
+    )
     sent: list[Any] = []
 
     def capture(request: Any, **_: Any) -> None:
@@ -72,17 +74,25 @@ def test_signature_is_that_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
 
     boto3_session = session()
     client = boto3_session.client("sagemaker-runtime")
-    client.meta.events.register("before-send.sagemaker-runtime.InvokeEndpoint", capture, unique_id="a")
+    client.meta.events.register(
+        "before-send.sagemaker-runtime.InvokeEndpoint", capture, unique_id="a"
+    )
     transport = SageMakerTransport("pets", session=boto3_session)
     transport.client("sagemaker-runtime").meta.events.register_first(
         "before-send.sagemaker-runtime.InvokeEndpoint", capture
     )
     request = prepare(transport, INVOCATION)
-    assert request.url == "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/pets/invocations"
+    assert (
+        request.url
+        == "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/pets/invocations"
+    )
     assert request.scope == SigningScope("eu-west-1", "sagemaker")
     signed = Signer(Credentials(*CREDENTIALS)).sign(request)
     assert signed["Authorization"] == sent[0]["Authorization"].decode()
-    assert "x-amzn-sagemaker-inference-component;x-amzn-sagemaker-target-model" in signed["Authorization"]
+    assert (
+        "x-amzn-sagemaker-inference-component;x-amzn-sagemaker-target-model"
+        in signed["Authorization"]
+    )
     assert signed["X-Amz-Security-Token"] == "token"
 
 
@@ -95,7 +105,14 @@ def test_request_arrives_as_that_of_boto3(server: NullServer) -> None:
     assert request.scope is None
     assert send(request) == (200, "")
     first, second = server.received
-    ignored = {"user-agent", "accept-encoding", "accept", "host", "amz-sdk-invocation-id", "amz-sdk-request"}
+    ignored = {
+        "user-agent",
+        "accept-encoding",
+        "accept",
+        "host",
+        "amz-sdk-invocation-id",
+        "amz-sdk-request",
+    }
     headers = [
         {name.lower(): value for name, value in each[1].items() if name.lower() not in ignored}
         for each in (first, second)
@@ -143,7 +160,11 @@ def test_request_to_a_container_has_its_path(server: NullServer) -> None:
     assert request.weight == 2
     send(request)
     path, headers, body = server.received[0]
-    assert (path, headers["X-Amzn-SageMaker-Target-Model"], body) == ("/models/a%20b/invoke", "a b", b"x")
+    assert (path, headers["X-Amzn-SageMaker-Target-Model"], body) == (
+        "/models/a%20b/invoke",
+        "a b",
+        b"x",
+    )
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -164,7 +185,9 @@ def test_progress_is_shown_during_a_step(server: NullServer) -> None:
     shown: list[tuple[float, int]] = []
     request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
     runner = StepRunner(
-        [request], Limits(latency_ms=60_000), show=lambda rate, _, live: shown.append((rate, live.sent))
+        [request],
+        Limits(latency_ms=60_000),
+        show=lambda rate, _, live: shown.append((rate, live.sent)),
     )
     runner.measure(20, StepSettings(seconds=1.5, warm_up_seconds=0))
     assert shown
@@ -179,18 +202,30 @@ ANY = PreparedRequest("", {}, b"")
     ("build", "message"),
     [
         (lambda: StepRunner([], LIMITS), r"requests: must contain at least one request"),
-        (lambda: StepRunner([ANY], LIMITS, processes=0), r"processes: must be from 1 to 256, got 0"),
+        (
+            lambda: StepRunner([ANY], LIMITS, processes=0),
+            r"processes: must be from 1 to 256, got 0",
+        ),
         (lambda: Limits(latency_ms=0), r"latency_ms: must be above 0"),
-        (lambda: Limits(latency_ms=5, percentile=0.95), r"percentile: must be from 50 to 99, got 0\.95"),
+        (
+            lambda: Limits(latency_ms=5, percentile=0.95),
+            r"percentile: must be from 50 to 99, got 0\.95",
+        ),
         (lambda: StepSettings(seconds=0), r"seconds: must be from 1 to 3600"),
         (lambda: StepSettings(warm_up_seconds=-1), r"warm_up_seconds: must be from 0"),
         (lambda: StepSettings(max_in_flight=0), r"max_in_flight: must be from 1"),
         (lambda: StepSettings(most_requests=0), r"most_requests: must be .*, got 0; raise it to 1"),
-        (lambda: StepSettings(grace_seconds=-1), r"grace_seconds: must be .*, got -1; raise it to 0"),
+        (
+            lambda: StepSettings(grace_seconds=-1),
+            r"grace_seconds: must be .*, got -1; raise it to 0",
+        ),
         (lambda: StreamLimits(first_token_ms=0), r"first_token_ms: must be above 0, got 0"),
         (lambda: StreamLimits(between_tokens_ms=0), r"between_tokens_ms: must be above 0, got 0"),
         (lambda: StreamLimits(latency_ms=0), r"latency_ms: must be above 0, got 0"),
-        (lambda: prepare(HttpTransport("http://a"), INVOCATION, weight=0), r"weight: must be above 0"),
+        (
+            lambda: prepare(HttpTransport("http://a"), INVOCATION, weight=0),
+            r"weight: must be above 0",
+        ),
     ],
 )
 def test_invalid_values_are_refused(build: Any, message: str) -> None:
@@ -210,7 +245,9 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
     """Signed requests need credentials, and the message says how to get them."""
     monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
     signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
-    with pytest.raises(InvalidValueError, match=r"AWS: no credentials were found; run `aws configure`"):
+    with pytest.raises(
+        InvalidValueError, match=r"AWS: no credentials were found; run `aws configure`"
+    ):
         StepRunner([signed], LIMITS)
 
 

@@ -11,7 +11,10 @@ import pytest
 from constructs_triton_client import Invocation
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
-from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton_tools.measuring.load_test.results_file import (
+    BenchmarkMetadata,
+    write_results,
+)
 from constructs_triton_tools.measuring.load_test.samples import Recording, Sample
 from constructs_triton_tools.measuring.load_test.step import (
     Limits,
@@ -71,7 +74,9 @@ def test_a_step_keeps_its_latencies_and_how_sure_it_is() -> None:
         (step(latency=0.2, cpu=0.9), None),
     ],
 )
-def test_confidence_depends_on_the_number_of_requests(result: StepResult, confidence: float | None) -> None:
+def test_confidence_depends_on_the_number_of_requests(
+    result: StepResult, confidence: float | None
+) -> None:
     """A step of few requests can be held by chance; a void step shows nothing."""
     assert result.confidence == confidence
 
@@ -85,7 +90,9 @@ def test_p99_needs_a_thousand_requests() -> None:
 def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
     """Each rate that was held is a row, with the throughput of one instance, rounded down."""
     path = tmp_path / "benchmark.csv"
-    metadata = BenchmarkMetadata(configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3)
+    metadata = BenchmarkMetadata(
+        configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3
+    )
     steps = [step(20, count=200), step(10), step(40, latency=0.5), step(20, count=601, seconds=30)]
     assert write_results(path, metadata, steps, started=STARTED) == 2
     first, second = read_measurements(path)
@@ -133,7 +140,14 @@ def test_locustfile_compiles_and_has_the_requests() -> None:
 def test_one_unlucky_step_of_several_rounds_removes_no_row(tmp_path: Path) -> None:
     """A plan is sized by the highest rate of the rounds, not by the one below a busy moment."""
     low, high = step(rate=30, count=300), step(rate=36, count=360)
-    steps = [low, high, step(rate=30, latency=0.3, count=300), low, high, step(rate=40, latency=0.2)]
+    steps = [
+        low,
+        high,
+        step(rate=30, latency=0.3, count=300),
+        low,
+        high,
+        step(rate=40, latency=0.2),
+    ]
     path = tmp_path / "b.csv"
     assert write_results(path, BenchmarkMetadata(configuration="c"), steps) == 2
     assert [each.invocations_per_minute for each in read_measurements(path)] == [1800, 2160]

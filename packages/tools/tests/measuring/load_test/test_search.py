@@ -28,7 +28,9 @@ from constructs_triton_tools.measuring.load_test.step import (
 )
 
 
-def queue_step(servers: int, seconds: float, limit_ms: float) -> Callable[[float, float], StepResult]:
+def queue_step(
+    servers: int, seconds: float, limit_ms: float
+) -> Callable[[float, float], StepResult]:
     """Measure an M/M/c queue: random arrivals, exponential service times, ``servers`` at a time."""
     rng = Random(1)
     limits = Limits(latency_ms=limit_ms)
@@ -52,7 +54,9 @@ def latency_above(servers: int, seconds: float, rate: float, limit: float) -> fl
     waits = term / (sum(load**k / math.factorial(k) for k in range(servers)) + term)
     service, drain = 1 / seconds, servers / seconds - rate + 1e-6
     # The sum of a wait (with probability `waits`, exponential with the rate `drain`) and a service time.
-    both = (drain * math.exp(-service * limit) - service * math.exp(-drain * limit)) / (drain - service)
+    both = (drain * math.exp(-service * limit) - service * math.exp(-drain * limit)) / (
+        drain - service
+    )
     return (1 - waits) * math.exp(-service * limit) + waits * both
 
 
@@ -68,7 +72,9 @@ def knee(servers: int, seconds: float, limit: float) -> float:
     return low
 
 
-@pytest.mark.parametrize(("servers", "seconds", "limit"), [(1, 0.02, 0.2), (4, 0.05, 0.25), (16, 0.1, 0.5)])
+@pytest.mark.parametrize(
+    ("servers", "seconds", "limit"), [(1, 0.02, 0.2), (4, 0.05, 0.25), (16, 0.1, 0.5)]
+)
 def test_search_finds_the_knee_of_a_queue(servers: int, seconds: float, limit: float) -> None:
     """The highest rate that is held is within 10 percent of where the p95 reaches the limit."""
     search = Search(queue_step(servers, seconds, limit * 1000))
@@ -87,7 +93,9 @@ def result(rate: float, verdict: str = "held", times: float = 1) -> StepResult:
     return evaluate(rate, StepSettings(seconds=10 * times), Limits(latency_ms=50), [recording])
 
 
-def search_with(verdict: Callable[[float, float], str], **settings: Any) -> tuple[Search, list[float]]:
+def search_with(
+    verdict: Callable[[float, float], str], **settings: Any
+) -> tuple[Search, list[float]]:
     search = Search(lambda rate, times: result(rate, verdict(rate, times), times), **settings)
     return search, [step.rate for step in search.run()]
 
@@ -130,7 +138,12 @@ LOW = 48 / 1.1**2
         # Rates double and are bisected. Then comes the confirmation, and the lowest miss again.
         (_holds(50), inf, 48, [4, 8, 16, 32, 64, 48, 56, 52, 48, 52]),
         # A rate that only a short step holds is lowered, also below the rates of the search.
-        (_holds(50, confirmed=42), inf, LOW, [4, 8, 16, 32, 64, 48, 56, 52, 48, 48 / 1.1, LOW, 48 / 1.1]),
+        (
+            _holds(50, confirmed=42),
+            inf,
+            LOW,
+            [4, 8, 16, 32, 64, 48, 56, 52, 48, 48 / 1.1, LOW, 48 / 1.1],
+        ),
         # Three attempts that are all void count as not held.
         (_holds(50, "void"), inf, 48, [4, 8, 16, 32, *[64] * 3, 48, *[56] * 3, *[52] * 3, 48]),
         # The first rate is halved until one is held.
@@ -163,7 +176,9 @@ def test_void_step_is_repeated() -> None:
 
     def verdict(rate: float, _: float) -> str:
         attempts.append(rate)
-        return "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
+        return (
+            "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
+        )
 
     _, rates = search_with(verdict)
     assert rates[:4] == [4, 8, 8, 16]

@@ -9,7 +9,10 @@ from constructs_triton_tools.local.gateway.relay import model_stream_error, payl
 from constructs_triton_tools.measuring.load_test.stream_reader import StreamReader
 
 FRAMED, EVENTS, JSON = "application/vnd.amazon.eventstream", "text/event-stream", "application/json"
-FIRST, SECOND = b'data: {"text_output":"a","model_name":"m"}\n\n', b'data: {"n":[1,2],"model_name":"m"}\n\n'
+FIRST, SECOND = (
+    b'data: {"text_output":"a","model_name":"m"}\n\n',
+    b'data: {"n":[1,2],"model_name":"m"}\n\n',
+)
 BROKEN = b'data: {"error":"broke at 1"}\n\n'
 GONE = model_stream_error("StreamBroken", "gone")
 
@@ -28,7 +31,9 @@ def read(content_type: str, parts: list[bytes]) -> list[dict[str, object]]:
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_events_are_the_same_whatever_the_parts(content_type: str, stream: bytes, size: int) -> None:
+def test_events_are_the_same_whatever_the_parts(
+    content_type: str, stream: bytes, size: int
+) -> None:
     """A frame, an event and a part may each be cut anywhere."""
     parts = [stream[at : at + size] for at in range(0, len(stream), size)]
     first, second = read(content_type, parts)
@@ -52,11 +57,21 @@ NO_EVENTS = "has no events; check that the model sends a response"
         (EVENTS, FIRST + BROKEN, InvocationError, FAILED),
         (FRAMED, payload_part(FIRST) + payload_part(BROKEN), InvocationError, FAILED),
         (FRAMED, payload_part(FIRST) + GONE, InvocationError, "ModelStreamError: .*gone"),
-        (FRAMED, payload_part(FIRST) + payload_part(SECOND)[:-3], InvocationError, "ended within a message"),
+        (
+            FRAMED,
+            payload_part(FIRST) + payload_part(SECOND)[:-3],
+            InvocationError,
+            "ended within a message",
+        ),
         (EVENTS, b"", InvocationError, NO_EVENTS),
         (FRAMED, b"", InvocationError, NO_EVENTS),
         (EVENTS, FIRST + SECOND[:-1], ResponseDecodingError, "the last event is incomplete"),
-        (FRAMED, payload_part(FIRST)[:-1] + b"x", ResponseDecodingError, "stream: a message is malformed"),
+        (
+            FRAMED,
+            payload_part(FIRST)[:-1] + b"x",
+            ResponseDecodingError,
+            "stream: a message is malformed",
+        ),
         (FRAMED, FIRST, ResponseDecodingError, "event stream: a message is malformed"),
     ],
 )

@@ -10,7 +10,12 @@ from virtual_time import run
 
 from constructs_triton_tools.measuring.load_test.open_loop import NoteEvent, OpenLoop, SendStream
 from constructs_triton_tools.measuring.load_test.prepared_requests import PreparedRequest
-from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
+from constructs_triton_tools.measuring.load_test.step import (
+    Limits,
+    StepResult,
+    StepSettings,
+    evaluate,
+)
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures, StreamLimits
 
 REQUEST = PreparedRequest("http://127.0.0.1/invocations", {}, b"")
@@ -40,7 +45,9 @@ async def never(_: PreparedRequest) -> tuple[int, str]:
     raise AssertionError
 
 
-def measure(stream: SendStream, load: float, limits: StreamLimits | None = None, **given: Any) -> StepResult:
+def measure(
+    stream: SendStream, load: float, limits: StreamLimits | None = None, **given: Any
+) -> StepResult:
     """Measure ten virtual seconds, after one that is left out."""
     settings = StepSettings(**{"seconds": 10, "warm_up_seconds": 1, "constant": True, **given})
     stream_limits = limits or StreamLimits()
@@ -221,7 +228,10 @@ def usage_server(totals: list[int | None]) -> SendStream:
 @pytest.mark.parametrize(
     ("totals", "between"),
     [
-        ([None] * 5 + [9], 25),  # 4 x 50 ms for 8 tokens: the first event has one, as far as is known
+        (
+            [None] * 5 + [9],
+            25,
+        ),  # 4 x 50 ms for 8 tokens: the first event has one, as far as is known
         ([2, 4, 6, 8, 10, 10], 25),  # 4 x 50 ms for the 8 tokens after the first two
         ([None] * 5 + [21], 10),
     ],
@@ -242,7 +252,10 @@ def test_one_stream_without_usage_makes_all_figures_of_events() -> None:
         servers.reverse()
         return await servers[0](request, note)
 
-    assert (figures(measure(both, 4)).unit, figures(measure(both, 4)).between_tokens_ms) == ("events", 50)
+    assert (figures(measure(both, 4)).unit, figures(measure(both, 4)).between_tokens_ms) == (
+        "events",
+        50,
+    )
 
 
 def test_closed_streams_count_their_events() -> None:
@@ -252,7 +265,9 @@ def test_closed_streams_count_their_events() -> None:
     async def last_stalls(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         nonlocal calls
         calls += 1
-        answer = await usage_server([None] * 5 + [9])(request, note if calls < 8 else lambda *_: None)
+        answer = await usage_server([None] * 5 + [9])(
+            request, note if calls < 8 else lambda *_: None
+        )
         if calls == 8:
             note(asyncio.get_running_loop().time(), None, None)
             await asyncio.sleep(1000)

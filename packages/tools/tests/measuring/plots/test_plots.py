@@ -100,7 +100,9 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
 def test_few_series_are_named_and_many_have_colors_of_types(tmp_path: Path) -> None:
     """A legend of twenty configurations would be larger than the figure."""
     path = tmp_path / "throughput.svg"
-    plot_measurements([measured("a", 600, 80), measured("a", 900, 90), measured("b", 600, 70)], path)
+    plot_measurements(
+        [measured("a", 600, 80), measured("a", 900, 90), measured("b", 600, 70)], path
+    )
     assert has_labels(path, "a on ml.g5.xlarge")
     plot_measurements([measured(str(n), 600 + n, 80 + n) for n in range(9)], path, latency_ms=100)
     assert has_labels(path, "ml.g5.xlarge", "limit 100 ms")
@@ -116,7 +118,9 @@ def streams(load: float, first: float, *, by_concurrency: bool) -> StepResult:
     times = StreamTimes(first, first + 0.02, first + 0.2, events=11, tokens=11, first_tokens=1)
     limits = Limits(latency_ms=inf, stream=STREAM_LIMITS)
     settings = StepSettings(seconds=10, by_concurrency=by_concurrency)
-    return evaluate(load, settings, limits, [Recording([Sample(0.0, times.last, 200, times)] * 100)])
+    return evaluate(
+        load, settings, limits, [Recording([Sample(0.0, times.last, 200, times)] * 100)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,9 +130,18 @@ def streams(load: float, first: float, *, by_concurrency: bool) -> StepResult:
 def test_load_test_figure_of_streams(tmp_path: Path, *, by_concurrency: bool, title: str) -> None:
     """The lines are the first token and the time between tokens, each with its limit."""
     path = tmp_path / "ramp.svg"
-    steps = [streams(load, first, by_concurrency=by_concurrency) for load, first in ((4, 0.1), (8, 0.3))]
+    steps = [
+        streams(load, first, by_concurrency=by_concurrency) for load, first in ((4, 0.1), (8, 0.3))
+    ]
     plot_load_test(steps, path, Limits(latency_ms=inf, stream=STREAM_LIMITS), title="story")
-    labels = ("first token p95", "between tokens p50", "limit 200 ms", "limit 40 ms", "not held", title)
+    labels = (
+        "first token p95",
+        "between tokens p50",
+        "limit 200 ms",
+        "limit 40 ms",
+        "not held",
+        title,
+    )
     subtitle = "p95 first token within 200 ms and between tokens within 40 ms, without errors."
     assert has_labels(path, *labels, subtitle)
     plot_load_test(steps, path, Limits(latency_ms=inf, stream=StreamLimits()), title="story")

@@ -20,7 +20,9 @@ def simulation(pattern: str = "spike") -> Simulation:
     return simulate(Traffic.pattern(pattern, low=2000, high=15000), scaling, fleet)
 
 
-@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
 def test_ending_sets_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
     """SVG, PNG and PDF."""
     path = tmp_path / f"spike.{ending}"
@@ -40,11 +42,15 @@ def test_same_simulation_has_the_same_bytes(tmp_path: Path) -> None:
 
 def test_folder_must_exist(tmp_path: Path) -> None:
     """The message names the folder."""
-    with pytest.raises(InvalidValueError, match=r"plot: the folder .*absent does not exist; create it"):
+    with pytest.raises(
+        InvalidValueError, match=r"plot: the folder .*absent does not exist; create it"
+    ):
         plot_simulation(simulation(), tmp_path / "absent" / "spike.svg")
 
 
-def test_missing_matplotlib_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[plots\]'"):

@@ -39,7 +39,10 @@ def quick(settings: ModelSettings, size: int) -> tuple[float, int]:
 
 
 def serve(
-    arrivals: list[float], settings: ModelSettings, cost: Cost, slow: Callable[[], float] = lambda: 1.0
+    arrivals: list[float],
+    settings: ModelSettings,
+    cost: Cost,
+    slow: Callable[[], float] = lambda: 1.0,
 ) -> list[float]:
     """Return when each request ends: a queue, instances that take batches, and two slots of a device."""
     free = [0.0] * settings.instances
@@ -86,7 +89,9 @@ class SimulatedModels:
         arrivals = list(due_times(rate, _LEAD + max(seconds, 40 / rate), rng))
         ends = arrivals
         for name, cost in self.costs.items():
-            ends = serve(ends, candidate[name], cost, lambda: factor * rng.lognormvariate(0, self.noise))
+            ends = serve(
+                ends, candidate[name], cost, lambda: factor * rng.lognormvariate(0, self.noise)
+            )
         both = zip(arrivals, ends, strict=True)
         latencies = sorted(1000 * (end - due) for due, end in both if due >= _LEAD)
         latency = latencies[int(0.95 * len(latencies))] if latencies else 0.0

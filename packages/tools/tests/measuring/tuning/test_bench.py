@@ -13,7 +13,9 @@ LIMITS = Limits(latency_ms=100)
 
 def record(fast: int, slow: int, failed: int = 0, shed: int = 0) -> Recording:
     latencies = [0.05] * fast + [0.2] * slow
-    samples = [Sample(0.0, latency, OK) for latency in latencies] + [Sample(0.0, 0.01, 500)] * failed
+    samples = [Sample(0.0, latency, OK) for latency in latencies] + [
+        Sample(0.0, 0.01, 500)
+    ] * failed
     return Recording(samples=samples, shed=shed)
 
 

@@ -25,7 +25,11 @@ def test_results_are_used_again_in_their_order(tmp_path: Path) -> None:
     first.close()
     second = Journal(path, INPUTS)
     assert len(second) == 2
-    assert [second.recall("a", never), second.recall("a", never), second.recall("a", lambda: 3)] == [1, 2, 3]
+    assert [
+        second.recall("a", never),
+        second.recall("a", never),
+        second.recall("a", lambda: 3),
+    ] == [1, 2, 3]
     second.close()
 
 
@@ -58,7 +62,11 @@ def test_unfinished_last_line_is_left_out(tmp_path: Path, tail: str) -> None:
     again = Journal(path, INPUTS)
     assert (again.recall("a", never), again.recall("b", lambda: 2)) == (1, 2)
     again.close()
-    assert [json.loads(line).get("key") for line in path.read_text().splitlines()] == [None, "a #0", "b #0"]
+    assert [json.loads(line).get("key") for line in path.read_text().splitlines()] == [
+        None,
+        "a #0",
+        "b #0",
+    ]
 
 
 @pytest.mark.parametrize("damage", ["broken", "[" * 100_000], ids=["text", "nested"])
@@ -66,7 +74,9 @@ def test_damage_in_the_middle_is_an_error(tmp_path: Path, damage: str) -> None:
     """A line before the last one that is not a result is an error with the number of the line."""
     path = tmp_path / "journal.jsonl"
     path.write_text(json.dumps({"inputs": INPUTS}) + f'\n{damage}\n{{"key": "a #0", "value": 1}}\n')
-    with pytest.raises(InvalidValueError, match="line 2 is not a result of a search; delete the file"):
+    with pytest.raises(
+        InvalidValueError, match="line 2 is not a result of a search; delete the file"
+    ):
         Journal(path, INPUTS)
 
 
@@ -74,7 +84,9 @@ def test_other_inputs_are_named(tmp_path: Path) -> None:
     """Results of another machine are refused; the error names what differs, and the old and new value."""
     path = tmp_path / "journal.jsonl"
     Journal(path, INPUTS).close()
-    with pytest.raises(InvalidValueError, match=r"inputs: machine \(was 2 CPUs, is 4 CPUs\); give another"):
+    with pytest.raises(
+        InvalidValueError, match=r"inputs: machine \(was 2 CPUs, is 4 CPUs\); give another"
+    ):
         Journal(path, {**INPUTS, "machine": "4 CPUs"})
 
 

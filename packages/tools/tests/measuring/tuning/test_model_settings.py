@@ -82,7 +82,8 @@ def test_settings_that_stay_are_not_rewritten(tmp_path: Path) -> None:
     batching = "dynamic_batching { preferred_batch_size: 2 preserve_ordering: true }"
     folder = write_model(
         tmp_path,
-        'backend: "python" max_batch_size: 8 instance_group [ { count: 1 kind: KIND_CPU } ] ' + batching,
+        'backend: "python" max_batch_size: 8 instance_group [ { count: 1 kind: KIND_CPU } ] '
+        + batching,
     )
     written = write_settings(folder.config, read_settings(folder, 0), ModelSettings(2, 8))
     assert written.dynamic_batching == folder.config.dynamic_batching
@@ -92,7 +93,8 @@ def test_settings_that_stay_are_not_rewritten(tmp_path: Path) -> None:
 def test_smaller_batch_drops_larger_preferred_sizes(tmp_path: Path) -> None:
     """Triton refuses a preferred size above max_batch_size, so it is dropped."""
     folder = write_model(
-        tmp_path, 'backend: "python" max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2, 8 ] }'
+        tmp_path,
+        'backend: "python" max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2, 8 ] }',
     )
     written = write_settings(folder.config, read_settings(folder, 0), ModelSettings(1, 4))
     assert list(written.dynamic_batching.preferred_batch_size) == [2]
@@ -102,8 +104,14 @@ def test_smaller_batch_drops_larger_preferred_sizes(tmp_path: Path) -> None:
     ("config", "message"),
     [
         ('backend: "vllm"', "has its own batching, which tune does not search; .* AIPerf"),
-        ('backend: "python" max_batch_size: 4 sequence_batching { }', "does not search models of sequences"),
-        ('backend: "python" model_transaction_policy { decoupled: true }', "one response for each request"),
+        (
+            'backend: "python" max_batch_size: 4 sequence_batching { }',
+            "does not search models of sequences",
+        ),
+        (
+            'backend: "python" model_transaction_policy { decoupled: true }',
+            "one response for each request",
+        ),
     ],
 )
 def test_models_that_cannot_be_tuned_are_refused(tmp_path: Path, config: str, message: str) -> None:
@@ -119,7 +127,8 @@ def test_space_depends_on_backend_and_machine(tmp_path: Path) -> None:
     assert (space.most_instances, space.most_batch) == (4, 128)
     assert space.delays_microseconds == (2000, 5000, 10_000)
     assert space.instance_parameters == tuple(
-        (count, "intra_op_thread_count", threads) for count, threads in ((1, "4"), (2, "2"), (4, "1"))
+        (count, "intra_op_thread_count", threads)
+        for count, threads in ((1, "4"), (2, "2"), (4, "1"))
     )
 
 

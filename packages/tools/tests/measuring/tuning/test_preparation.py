@@ -26,7 +26,9 @@ def test_every_step_of_an_ensemble_is_searched(tmp_path: Path) -> None:
     found = ModelRepository.from_directory(tmp_path / "models")
     assert find_only_model(found) == "chain"
     repository, spaces = find_spaces(found, "chain", MACHINE, latency_ms=100, parameters={})
-    assert dict(repository.present.models) == dict.fromkeys(["first", "last", "slow"], ModelSettings())
+    assert dict(repository.present.models) == dict.fromkeys(
+        ["first", "last", "slow"], ModelSettings()
+    )
     assert {space.least_batch for space in spaces.values()} == {64}
     assert {space.most_instances for space in spaces.values()} == {4}
 

@@ -25,7 +25,9 @@ def repository(tmp_path: Path) -> TunedRepository:
     return TunedRepository(ModelRepository.from_directory(tmp_path / "models"), "m", PRESENT)
 
 
-def test_copy_has_the_settings_and_leaves_the_repository(repository: TunedRepository, tmp_path: Path) -> None:
+def test_copy_has_the_settings_and_leaves_the_repository(
+    repository: TunedRepository, tmp_path: Path
+) -> None:
     """A copy has the served model with other settings; the repository's file stays byte for byte."""
     repository.copy(Candidate.of(m=ModelSettings(2, 4)), tmp_path / "copy")
     copied = parse_model_config((tmp_path / "copy" / "m" / "config.pbtxt").read_bytes())
@@ -51,7 +53,9 @@ def test_large_files_are_not_copied(repository: TunedRepository, tmp_path: Path)
     assert paths[0].samefile(paths[1])
 
 
-def test_digest_changes_with_the_served_files_only(repository: TunedRepository, tmp_path: Path) -> None:
+def test_digest_changes_with_the_served_files_only(
+    repository: TunedRepository, tmp_path: Path
+) -> None:
     """The digest that decides about resuming depends on the files of the served model, and on no others."""
     before = repository.digest()
     (tmp_path / "models" / "other" / "1" / "model.py").write_text("changed")

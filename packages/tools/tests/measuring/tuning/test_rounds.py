@@ -9,7 +9,11 @@ from simulated_models import LATENCY_MS, SimulatedModels, fixed_per_batch, per_i
 
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.racing import MeasuredStep, Outcome, Race, Trial
-from constructs_triton_tools.measuring.tuning.rounds import choose_finalists, find_crossing, measure_rounds
+from constructs_triton_tools.measuring.tuning.rounds import (
+    choose_finalists,
+    find_crossing,
+    measure_rounds,
+)
 
 PRESENT, BATCHED = Candidate.of(m=ModelSettings()), Candidate.of(m=ModelSettings(1, 32))
 
@@ -36,7 +40,9 @@ def test_rounds_give_the_ratio_of_the_true_rates(seed: int) -> None:
     models = SimulatedModels({"m": fixed_per_batch}, seed)
     truth = {each: models.capacity(each) for each in (PRESENT, BATCHED)}
     rounds = list(
-        measure_rounds(models.measure, truth, latency_ms=LATENCY_MS, seconds=20, rounds=5, seed=seed)
+        measure_rounds(
+            models.measure, truth, latency_ms=LATENCY_MS, seconds=20, rounds=5, seed=seed
+        )
     )
     mean = sum(log(found[BATCHED] / found[PRESENT]) for found in rounds) / 5
     assert mean == pytest.approx(log(truth[BATCHED] / truth[PRESENT]), abs=0.12)

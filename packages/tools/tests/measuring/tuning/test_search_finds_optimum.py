@@ -16,7 +16,11 @@ from simulated_models import (
 )
 
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
-from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.candidates import (
+    Candidate,
+    ModelSettings,
+    SearchSpace,
+)
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
     Outcome,
@@ -30,7 +34,12 @@ SEEDS = range(2)
 CASES = {
     "fixed time per batch": ({"m": fixed_per_batch}, SPACE, PLAIN, ModelSettings(1, 64)),
     "time per item": ({"m": per_item}, SPACE, PLAIN, ModelSettings(2, 1)),
-    "one thread each": ({"m": threaded}, THREADS, TWO_THREADS, ModelSettings(2, 1, 0, (("threads", "1"),))),
+    "one thread each": (
+        {"m": threaded},
+        THREADS,
+        TWO_THREADS,
+        ModelSettings(2, 1, 0, (("threads", "1"),)),
+    ),
 }
 
 
@@ -86,7 +95,9 @@ def test_search_bears_disturbed_steps(seed: int) -> None:
     """If every tenth step runs at half speed, the winner is within 15 percent of the optimum."""
     models = SimulatedModels({"m": fixed_per_batch}, seed, disturbed=0.1)
     race = run(models, {"m": SPACE}, Candidate.of(m=PLAIN))
-    assert models.capacity(race.best) >= 0.85 * models.capacity(Candidate.of(m=ModelSettings(1, 64)))
+    assert models.capacity(race.best) >= 0.85 * models.capacity(
+        Candidate.of(m=ModelSettings(1, 64))
+    )
 
 
 def test_failed_candidates_are_results() -> None:
@@ -106,7 +117,9 @@ def test_other_outputs_end_the_setting() -> None:
     wrong = Candidate.of(m=ModelSettings(1, 2))
     refusals = {wrong: CandidateRefusedError("output Y differs", is_wrong=True)}
     race = run(
-        SimulatedModels({"m": fixed_per_batch}, refusals=refusals), {"m": SPACE}, Candidate.of(m=PLAIN)
+        SimulatedModels({"m": fixed_per_batch}, refusals=refusals),
+        {"m": SPACE},
+        Candidate.of(m=PLAIN),
     )
     assert race.trials[wrong].outcome is Outcome.WRONG
     assert not any(candidate["m"].batch > 1 for candidate in race.trials if candidate != wrong)
@@ -117,7 +130,12 @@ def test_a_winning_batch_gets_delays() -> None:
     """Delays are tried only after a batch has won, and one that does not help is below the best."""
     _, batched = race_of("fixed time per batch", 0)
     _, single = race_of("time per item", 0)
-    assert {candidate["m"].delay_microseconds for candidate in batched.trials} == {0, 3000, 7500, 15_000}
+    assert {candidate["m"].delay_microseconds for candidate in batched.trials} == {
+        0,
+        3000,
+        7500,
+        15_000,
+    }
     assert {candidate["m"].delay_microseconds for candidate in single.trials} == {0}
 
 

@@ -14,7 +14,11 @@ from simulated_models import LATENCY_MS, Cost, SimulatedModels, fixed_per_batch,
 from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, Verdict
 from constructs_triton_tools.measuring.tuning.axes import search
 from constructs_triton_tools.measuring.tuning.bench import BenchStep
-from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.candidates import (
+    Candidate,
+    ModelSettings,
+    SearchSpace,
+)
 from constructs_triton_tools.measuring.tuning.outcome import (
     Facts,
     TuneResult,
@@ -35,7 +39,9 @@ from constructs_triton_tools.planning import read_measurements
 from triton_model_check.model_repository import ModelRepository
 
 PRESENT = Candidate.of(m=ModelSettings())
-FACTS = Facts(machine="2 CPUs", server="nvidia-pytriton", data="32 random requests", shares_cpus=True)
+FACTS = Facts(
+    machine="2 CPUs", server="nvidia-pytriton", data="32 random requests", shares_cpus=True
+)
 CONFIG = 'backend: "python" max_batch_size: 64\n'
 
 
@@ -146,7 +152,9 @@ def test_benchmark_has_the_rates_that_were_compared(tmp_path: Path) -> None:
     """
     result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
     first, *others = result.steps
-    result = replace(result, steps=[replace(first, result=replace(first.result, seconds=60)), *others])
+    result = replace(
+        result, steps=[replace(first, result=replace(first.result, seconds=60)), *others]
+    )
     write(result, tmp_path)
     path = tmp_path / "tuned" / "benchmark.csv"
     rows = {row["configuration"]: row for row in csv.DictReader(path.read_text().splitlines())}
@@ -163,11 +171,16 @@ def test_a_difference_that_may_be_chance_keeps_the_present(tmp_path: Path) -> No
     comparisons = compare_finalists(PRESENT, rounds)
     write(result, tmp_path)
     kept = replace(
-        result, rounds=rounds, comparisons=comparisons, best=choose(PRESENT, result.best, comparisons)
+        result,
+        rounds=rounds,
+        comparisons=comparisons,
+        best=choose(PRESENT, result.best, comparisons),
     )
     write(kept, tmp_path)
     assert kept.best == PRESENT
-    assert str(kept).startswith("Keep your configuration: it holds 10.0 requests per second within 150 ms")
+    assert str(kept).startswith(
+        "Keep your configuration: it holds 10.0 requests per second within 150 ms"
+    )
     assert "is not distinguishable from it" in str(kept)
     assert not (tmp_path / "tuned" / "m" / "config.pbtxt").exists()
 
@@ -175,7 +188,9 @@ def test_a_difference_that_may_be_chance_keeps_the_present(tmp_path: Path) -> No
 def test_a_search_that_tried_nothing_else_says_so(tmp_path: Path) -> None:
     """If the budget ends after the present configuration, the sentence does not recommend it."""
     result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
-    ended = replace(result, best=PRESENT, rounds=[], comparisons={}, trials={PRESENT: result.trials[PRESENT]})
+    ended = replace(
+        result, best=PRESENT, rounds=[], comparisons={}, trials={PRESENT: result.trials[PRESENT]}
+    )
     assert str(ended).endswith("No other one was tried; raise the budget of time.")
     assert "Keep your configuration" not in str(ended)
 
@@ -229,7 +244,9 @@ def test_json_has_the_sentence_and_every_candidate(tmp_path: Path) -> None:
     result = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     values = result.to_dict()
     assert values["sentence"] == str(result)
-    assert values["comparison"]["low"] <= values["comparison"]["ratio"] <= values["comparison"]["high"]
+    assert (
+        values["comparison"]["low"] <= values["comparison"]["ratio"] <= values["comparison"]["high"]
+    )
     assert len(values["tried"]) == len(result.trials)
 
 
@@ -242,5 +259,7 @@ def test_search_that_ends_before_the_first_rate_says_so(tmp_path: Path) -> None:
     assert sentence == "m: the search ended before the rate of your configuration was known"
     assert float(rest.split()[0]) > 0
     nothing = replace(result, steps=())
-    assert "so far it held no rate. Run the command again with a larger --budget-minutes" in str(nothing)
+    assert "so far it held no rate. Run the command again with a larger --budget-minutes" in str(
+        nothing
+    )
     assert not (tmp_path / "tuned" / "benchmark.csv").exists()

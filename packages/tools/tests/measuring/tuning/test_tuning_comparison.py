@@ -13,7 +13,9 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.tuning.comparison import ComparisonVerdict, compare_rounds
 
 
-@pytest.mark.parametrize(("rounds", "value"), [(2, 12.706205), (5, 2.776445), (10, 2.262157), (21, 2.085963)])
+@pytest.mark.parametrize(
+    ("rounds", "value"), [(2, 12.706205), (5, 2.776445), (10, 2.262157), (21, 2.085963)]
+)
 def test_half_of_the_interval_is_that_of_student(rounds: int, value: float) -> None:
     """The interval of ratios with a standard error of 1 is as wide as scipy.stats.t.ppf(0.975, ...) says."""
     offsets = [(-1) ** number for number in range(rounds - rounds % 2)] + [0] * (rounds % 2)
@@ -25,7 +27,9 @@ def test_half_of_the_interval_is_that_of_student(rounds: int, value: float) -> N
 def test_the_interval_is_that_of_paired_logarithms() -> None:
     """scipy.stats.ttest_rel of the logarithms returned this interval."""
     found = compare_rounds([100, 80, 120, 90, 110], [125, 90, 140, 120, 130])
-    assert (found.ratio, found.low, found.high) == pytest.approx((1.2092045, 1.1134272, 1.3132206), rel=1e-5)
+    assert (found.ratio, found.low, found.high) == pytest.approx(
+        (1.2092045, 1.1134272, 1.3132206), rel=1e-5
+    )
     assert (found.verdict, found.rounds) == (ComparisonVerdict.FASTER, 5)
     assert str(found) == "faster: 1.21 times the rate (1.11 to 1.31 with 95% confidence, 5 rounds)"
 
@@ -37,7 +41,10 @@ def test_the_exchanged_comparison_has_the_inverse_ratio() -> None:
     assert (back.ratio, back.low, back.high) == pytest.approx(
         (1 / there.ratio, 1 / there.high, 1 / there.low)
     )
-    assert [each.verdict for each in (there, back)] == [ComparisonVerdict.SLOWER, ComparisonVerdict.FASTER]
+    assert [each.verdict for each in (there, back)] == [
+        ComparisonVerdict.SLOWER,
+        ComparisonVerdict.FASTER,
+    ]
 
 
 class Machine:
@@ -65,7 +72,9 @@ def verdicts(ratio: float, count: int = 100) -> list[ComparisonVerdict]:
         machine = Machine(seed)
         measures = [machine.configuration(50.0), machine.configuration(50.0 * ratio)]
         rounds = [in_random_order(measures, Random(seed * 10 + number)) for number in range(5)]
-        found.append(compare_rounds([each[0] for each in rounds], [each[1] for each in rounds]).verdict)
+        found.append(
+            compare_rounds([each[0] for each in rounds], [each[1] for each in rounds]).verdict
+        )
     return found
 
 
@@ -88,7 +97,9 @@ def test_equal_configurations_are_seldom_distinguished() -> None:
         ([1.0, 0.0], [1.0, 1.0], "rates: must be above 0"),
     ],
 )
-def test_too_few_or_empty_rounds_are_errors(first: list[float], second: list[float], message: str) -> None:
+def test_too_few_or_empty_rounds_are_errors(
+    first: list[float], second: list[float], message: str
+) -> None:
     """There is no interval of one round, and no ratio to a configuration that holds nothing."""
     with pytest.raises(InvalidValueError, match=message):
         compare_rounds(first, second)

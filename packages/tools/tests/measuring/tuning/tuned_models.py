@@ -75,7 +75,9 @@ def write_model(repository: Path, kind: str, name: str = "m", *, instances: int 
     folder.mkdir(parents=True)
     locks.mkdir(exist_ok=True)
     (folder / "model.py").write_text(_MODEL.format(locks=locks.resolve(), body=BODIES[kind]))
-    groups = f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n" if instances > 1 else ""
+    groups = (
+        f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n" if instances > 1 else ""
+    )
     (repository / name / "config.pbtxt").write_text(_CONFIG + groups)
 
 

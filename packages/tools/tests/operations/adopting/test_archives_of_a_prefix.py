@@ -41,7 +41,11 @@ class Bucket:
 
     def require(self, _: str, operation: str, Key: str, **__: Any) -> dict[str, Any]:  # noqa: N803 - boto3's
         body = self.objects[Key]
-        return {"Body": SimpleNamespace(iter_chunks=lambda _: [body])} if operation == "get_object" else {}
+        return (
+            {"Body": SimpleNamespace(iter_chunks=lambda _: [body])}
+            if operation == "get_object"
+            else {}
+        )
 
 
 def read_all(bucket: Bucket, folder: Path) -> Adoption:

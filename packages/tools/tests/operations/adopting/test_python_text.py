@@ -12,7 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton_tools.operations.adopting.python_text import Call, assignment, literal, render
+from constructs_triton_tools.operations.adopting.python_text import (
+    Call,
+    assignment,
+    literal,
+    render,
+)
 
 VALUES = st.recursive(
     st.text() | st.integers() | st.booleans() | st.none(),
@@ -36,7 +41,9 @@ def test_text_is_as_the_formatter_writes_it(length: int, tmp_path: Path) -> None
     """ruff leaves calls, lists, mappings and strings of every length as they are."""
     word = "x" * length
     quoted = [word, f"it's {word}", f'"{word}"', f"""'{word}' "x" """, "\x1b\u202e\\"]
-    call = Call("build", ["self", literal(word)], {"tags": literal({word: quoted}), "size": literal(3.0)})
+    call = Call(
+        "build", ["self", literal(word)], {"tags": literal({word: quoted}), "size": literal(3.0)}
+    )
     lines = [
         assignment("short", literal(word)),
         assignment("made", call),

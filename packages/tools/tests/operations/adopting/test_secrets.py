@@ -114,7 +114,9 @@ def test_answers_are_masked_everywhere() -> None:
     }
 
 
-@pytest.mark.parametrize("part", ["a", "-a", "aB1", "a://", "ABCD-", "thin:a/", "eyJ", " -a_", "--w_"])
+@pytest.mark.parametrize(
+    "part", ["a", "-a", "aB1", "a://", "ABCD-", "thin:a/", "eyJ", " -a_", "--w_"]
+)
 def test_long_value_takes_linear_time(part: str) -> None:
     """No form is searched from each character to the end."""
     with cpu_limit():

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder
-from triton_model_check.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE, cache_directory
+from triton_model_check.model_repository.cache_location import (
+    CACHE_DIRECTORY_VARIABLE,
+    cache_directory,
+)
 
 __all__ = ["ARCHIVE", "cached_archive", "entry_paths", "explained", "find_entry", "own_cache"]
 

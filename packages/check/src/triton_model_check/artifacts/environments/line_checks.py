@@ -29,7 +29,9 @@ def check_lines(place: str, lines: Iterable[str]) -> None:
     """
     for line in lines:
         if _CONTROL.search(line):
-            raise InvalidValueError(f"{place}: contains a control character, got {line!r}; remove it")
+            raise InvalidValueError(
+                f"{place}: contains a control character, got {line!r}; remove it"
+            )
         if _EDITABLE.match(line):
             raise InvalidValueError(
                 f"{place}: editable packages cannot be packed, got {line!r}; build a wheel with "

@@ -26,11 +26,11 @@ __all__ = ["LOCK_MEMBER", "EnvironmentLock", "lock_path", "read_lock", "read_loc
 LOCK_MEMBER = "constructs-triton.lock"
 """The name of the lock file in the archive of an environment."""
 
-_FIRST_LINE = (
-    "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git"
-)
+_FIRST_LINE = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git"
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
-_FIELDS = frozenset(["python", "platform", "requirements", "constraints", "options", "extras", "digest"])
+_FIELDS = frozenset(
+    ["python", "platform", "requirements", "constraints", "options", "extras", "digest"]
+)
 _OPTIONS = frozenset(["--index", "--default-index", "--find-links"])
 _SWITCHES = frozenset(["--no-index", "--offline"])
 #: Part of each key, because another layout gives other archives.
@@ -82,7 +82,9 @@ class EnvironmentLock:
         place = [_LAYOUT, target.home, target.more_packages]
         return hashlib.sha256(f"{json.dumps(place)}\n{self.text}".encode()).hexdigest()
 
-    def is_for(self, requirements: Requirements, target: EnvironmentTarget, options: Sequence[str]) -> bool:
+    def is_for(
+        self, requirements: Requirements, target: EnvironmentTarget, options: Sequence[str]
+    ) -> bool:
         """Return whether nothing has changed since the file was written."""
         given = (requirements.digest, target.python, target.platform, tuple(options))
         return given == (self.digest, self.python, self.platform, self.options)
@@ -94,7 +96,10 @@ class EnvironmentLock:
             InvalidValueError: the folder cannot be written.
         """
         fix = "allow to write the folder of the requirements"
-        with explained(path, "the lock file cannot be written", fix), partial_folder(path.parent) as folder:
+        with (
+            explained(path, "the lock file cannot be written", fix),
+            partial_folder(path.parent) as folder,
+        ):
             (folder / path.name).write_text(self.text, encoding="utf-8", newline="\n")
             (folder / path.name).replace(path)
 
@@ -153,12 +158,15 @@ def _is_header(header: Any) -> bool:
 
 def _is_text(word: Any) -> bool:
     """Whether it is a string that a file and an argument of a command can contain."""
-    return isinstance(word, str) and "\0" not in word and word.encode(errors="ignore").decode() == word
+    return (
+        isinstance(word, str) and "\0" not in word and word.encode(errors="ignore").decode() == word
+    )
 
 
 def _are_options(words: Sequence[str]) -> bool:
     """A lock file may come from the archive of another person, and its options are those of a command."""
     rest = iter(words)
     return all(
-        word in _SWITCHES or (word in _OPTIONS and not next(rest, "-").startswith("-")) for word in rest
+        word in _SWITCHES or (word in _OPTIONS and not next(rest, "-").startswith("-"))
+        for word in rest
     )

@@ -33,7 +33,9 @@ _KEYWORD = "python_environments"
 _PARAMETER, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
 
 
-def with_environments(repository: ModelRepository, given: Environments | None = None) -> ModelRepository:
+def with_environments(
+    repository: ModelRepository, given: Environments | None = None
+) -> ModelRepository:
     """Return a repository as it is packed: with its environments, in a copy; itself if it has none.
 
     Args:
@@ -66,7 +68,9 @@ def find_environments(
     if description is None or not description.environments:
         return chosen
     described = {
-        name: PythonEnvironment(each.requirements, each.image_version or DEFAULT_VERSION, repository.path)
+        name: PythonEnvironment(
+            each.requirements, each.image_version or DEFAULT_VERSION, repository.path
+        )
         for name, each in description.environments.items()
     }
     own = _chosen(repository, described.get(ALL_MODELS, described))
@@ -108,7 +112,9 @@ def place_environments(
     return ModelRepository.from_directory(directory, linked_files=linked)
 
 
-def _chosen(repository: ModelRepository, environments: Environments) -> dict[str, PythonEnvironment]:
+def _chosen(
+    repository: ModelRepository, environments: Environments
+) -> dict[str, PythonEnvironment]:
     if repository.root_model is not None:
         raise InvalidValueError(
             f"{repository.path}: python_environments needs a folder with one subfolder for each model; move "
@@ -135,7 +141,9 @@ def _chosen(repository: ModelRepository, environments: Environments) -> dict[str
 
 def _python_models(models: Iterable[ModelFolder]) -> list[str]:
     return [
-        each.name for each in models if each.config_fault is None and infer_backend(each).backend == "python"
+        each.name
+        for each in models
+        if each.config_fault is None and infer_backend(each).backend == "python"
     ]
 
 
@@ -164,16 +172,23 @@ def _refuse(repository: ModelRepository, model: ModelFolder, environment: object
         )
 
 
-def _holders(repository: ModelRepository, chosen: Mapping[str, PythonEnvironment]) -> dict[str, list[str]]:
+def _holders(
+    repository: ModelRepository, chosen: Mapping[str, PythonEnvironment]
+) -> dict[str, list[str]]:
     """Return the models whose folder contains an archive, each with the models that use it.
 
     A model uses the archive of another one only if that one is in every archive of models that it is in.
     """
     closures = {name: repository.closure(name) for name in repository.top_level_models()}
-    places = {name: frozenset(top for top, models in closures.items() if name in models) for name in chosen}
+    places = {
+        name: frozenset(top for top, models in closures.items() if name in models)
+        for name in chosen
+    }
     holders: dict[str, list[str]] = {}
     for name in sorted(chosen):
-        possible = [each for each in chosen if chosen[each] == chosen[name] and places[name] <= places[each]]
+        possible = [
+            each for each in chosen if chosen[each] == chosen[name] and places[name] <= places[each]
+        ]
         holder = min(possible, key=lambda each: (-len(places[each]), each))
         holders.setdefault(holder, []).append(name)
     return holders

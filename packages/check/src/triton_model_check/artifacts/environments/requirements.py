@@ -57,7 +57,9 @@ class Requirements:
         return self.path.name == UV_LOCK
 
 
-def read_requirements(path: Path, extras: Sequence[str] = (), *, within: Path | None = None) -> Requirements:
+def read_requirements(
+    path: Path, extras: Sequence[str] = (), *, within: Path | None = None
+) -> Requirements:
     """Read a file of requirements. Nothing is resolved or downloaded.
 
     Args:
@@ -84,7 +86,9 @@ def read_requirements(path: Path, extras: Sequence[str] = (), *, within: Path | 
         _read_into(path, lines, constraints, [], within)
     check_lines(str(path), [*lines, *constraints])
     if not any(not line.startswith("-") for line in lines):
-        raise InvalidValueError(f"{path}: contains no requirement; add a package, such as scikit-learn")
+        raise InvalidValueError(
+            f"{path}: contains no requirement; add a package, such as scikit-learn"
+        )
     return Requirements(
         path, tuple(lines), tuple(constraints), _digest([*lines, "", *constraints], ()), chosen
     )
@@ -120,7 +124,9 @@ def _read_into(
         return
     seen.append(path.resolve())
     if len(seen) > _MOST_FILES:
-        raise InvalidValueError(f"{path}: more than {_MOST_FILES} files include each other; use fewer")
+        raise InvalidValueError(
+            f"{path}: more than {_MOST_FILES} files include each other; use fewer"
+        )
     for line in _logical_lines(_text(path)):
         nested, constrained = _NESTED.fullmatch(line), _CONSTRAINED.fullmatch(line)
         if nested is not None:
@@ -147,7 +153,9 @@ def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
     except (ValueError, RecursionError) as error:
         # A number of more than 4,300 digits is a ValueError, and lists of lists to any depth the other.
         reason = str(error).partition(";")[0] or "it is nested too deeply"
-        raise InvalidValueError(f"{path}: is not valid TOML ({reason}); correct the file") from error
+        raise InvalidValueError(
+            f"{path}: is not valid TOML ({reason}); correct the file"
+        ) from error
     project = document.get("project")
     if not isinstance(project, dict):
         raise InvalidValueError(f"{path}: has no table [project]; add one with dependencies")
@@ -179,7 +187,9 @@ def _table(value: Any) -> dict[str, Any]:
 
 def _strings(path: Path, field: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise InvalidValueError(f"{path}: [project] {field} must be a list of strings; correct the file")
+        raise InvalidValueError(
+            f"{path}: [project] {field} must be a list of strings; correct the file"
+        )
     return list(value)
 
 

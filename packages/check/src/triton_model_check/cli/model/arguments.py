@@ -65,51 +65,121 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Python model (.py). --backend writes a first Python model, or connects models of the repository.",
         epilog=_EPILOG,
     )
-    # fmt: off
-    new.add_argument("file", type=Path, metavar="FILE",
-                     help="the model file, for example model.onnx; with --backend, the name of the model")
-    new.add_argument("--backend", choices=("python", "ensemble"),
-                     help="create a model without a file: python writes a first model.py, ensemble connects "
-                          "models that are in the repository")
-    new.add_argument("--step", action="append", default=[], dest="steps", metavar="NAME[:TENSOR=TENSOR,...]",
-                     help="a model of the ensemble, see below; repeat it for each")
-    new.add_argument("--decoupled", action="store_true",
-                     help="let the Python model send several responses to a request, as a stream")
-    new.add_argument("--name", metavar="NAME",
-                     help="name of the model (default: the name of the file without its ending)")
-    new.add_argument("-o", "--repository", type=Path, default=Path("models"), metavar="DIR",
-                     help="model repository; created if it does not exist (default: models)")
+    new.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="the model file, for example model.onnx; with --backend, the name of the model",
+    )
+    new.add_argument(
+        "--backend",
+        choices=("python", "ensemble"),
+        help="create a model without a file: python writes a first model.py, ensemble connects "
+        "models that are in the repository",
+    )
+    new.add_argument(
+        "--step",
+        action="append",
+        default=[],
+        dest="steps",
+        metavar="NAME[:TENSOR=TENSOR,...]",
+        help="a model of the ensemble, see below; repeat it for each",
+    )
+    new.add_argument(
+        "--decoupled",
+        action="store_true",
+        help="let the Python model send several responses to a request, as a stream",
+    )
+    new.add_argument(
+        "--name",
+        metavar="NAME",
+        help="name of the model (default: the name of the file without its ending)",
+    )
+    new.add_argument(
+        "-o",
+        "--repository",
+        type=Path,
+        default=Path("models"),
+        metavar="DIR",
+        help="model repository; created if it does not exist (default: models)",
+    )
     _add_execution(new)
-    new.add_argument("--input", action="append", default=[], dest="inputs", metavar="NAME:DATATYPE:DIMS",
-                     help="an input tensor, see below; repeat it for each input")
-    new.add_argument("--output", action="append", default=[], dest="outputs", metavar="NAME:DATATYPE:DIMS",
-                     help="an output tensor; repeat it for each output")
-    new.add_argument("--parameter", action="append", default=[], dest="parameters", metavar="KEY=VALUE",
-                     help="a parameter of the backend; repeat it for several")
-    new.add_argument("--with-warmup", action="store_true",
-                     help="let Triton run the model with zeros before it is ready")
-    new.add_argument("--shape", action="append", default=[], dest="shapes", metavar="NAME=DIMS",
-                     help="dims of an input in the warmup request, without the batch dimension (default: 1 "
-                          "for each variable size)")
+    new.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        dest="inputs",
+        metavar="NAME:DATATYPE:DIMS",
+        help="an input tensor, see below; repeat it for each input",
+    )
+    new.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        dest="outputs",
+        metavar="NAME:DATATYPE:DIMS",
+        help="an output tensor; repeat it for each output",
+    )
+    new.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        dest="parameters",
+        metavar="KEY=VALUE",
+        help="a parameter of the backend; repeat it for several",
+    )
+    new.add_argument(
+        "--with-warmup",
+        action="store_true",
+        help="let Triton run the model with zeros before it is ready",
+    )
+    new.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        dest="shapes",
+        metavar="NAME=DIMS",
+        help="dims of an input in the warmup request, without the batch dimension (default: 1 "
+        "for each variable size)",
+    )
     add_common(new, "--json")
-    # fmt: on
 
 
 def _add_execution(new: argparse.ArgumentParser) -> None:
     """Declare how Triton batches the requests, and where it runs the model."""
-    # fmt: off
-    new.add_argument("--max-batch-size", type=whole_number(RangeLimit(0, None)), metavar="N",
-                     help="largest batch; 0 means that Triton does not batch (default: that of Triton)")
-    new.add_argument("--dynamic-batching", type=_microseconds, metavar="DELAY",
-                     help="how long a request may wait for others, for example 5ms or 500us")
-    new.add_argument("--instances", type=whole_number(RangeLimit(1, None)), metavar="N",
-                     help="instances of the model on each GPU, or on the CPU (default: that of Triton)")
+    new.add_argument(
+        "--max-batch-size",
+        type=whole_number(RangeLimit(0, None)),
+        metavar="N",
+        help="largest batch; 0 means that Triton does not batch (default: that of Triton)",
+    )
+    new.add_argument(
+        "--dynamic-batching",
+        type=_microseconds,
+        metavar="DELAY",
+        help="how long a request may wait for others, for example 5ms or 500us",
+    )
+    new.add_argument(
+        "--instances",
+        type=whole_number(RangeLimit(1, None)),
+        metavar="N",
+        help="instances of the model on each GPU, or on the CPU (default: that of Triton)",
+    )
     device = new.add_mutually_exclusive_group()
-    device.add_argument("--gpu", dest="kind", action="store_const", const="KIND_GPU",
-                        help="run the model on GPUs (default: on GPUs if the instance has them)")
-    device.add_argument("--cpu", dest="kind", action="store_const", const="KIND_CPU",
-                        help="run the model on the CPU")
-    # fmt: on
+    device.add_argument(
+        "--gpu",
+        dest="kind",
+        action="store_const",
+        const="KIND_GPU",
+        help="run the model on GPUs (default: on GPUs if the instance has them)",
+    )
+    device.add_argument(
+        "--cpu",
+        dest="kind",
+        action="store_const",
+        const="KIND_CPU",
+        help="run the model on the CPU",
+    )
 
 
 def _microseconds(text: str) -> int:
@@ -130,7 +200,9 @@ def config_fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
         delay = arguments.dynamic_batching
         yield "dynamic_batching", ModelDynamicBatching(max_queue_delay_microseconds=delay)
     if arguments.instances or arguments.kind:
-        group = ModelInstanceGroup(count=arguments.instances or 1, kind=arguments.kind or "KIND_AUTO")
+        group = ModelInstanceGroup(
+            count=arguments.instances or 1, kind=arguments.kind or "KIND_AUTO"
+        )
         yield "instance_group", [group]
     if arguments.decoupled:
         yield "model_transaction_policy", ModelTransactionPolicy(decoupled=True)

@@ -18,7 +18,11 @@ from triton_model_check.cli.model.first_code import first_code
 from triton_model_check.cli.model.pipeline import pipeline_of
 from triton_model_check.cli.tensor_options import read_shapes
 from triton_model_check.model_config import ModelConfig
-from triton_model_check.model_config.builder.derived_config import DerivedConfig, checked_name, derive
+from triton_model_check.model_config.builder.derived_config import (
+    DerivedConfig,
+    checked_name,
+    derive,
+)
 from triton_model_check.model_config.builder.derived_warmup import warmup_requests
 from triton_model_check.model_repository.new_model import NewModel
 

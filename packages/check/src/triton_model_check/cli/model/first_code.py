@@ -40,8 +40,12 @@ def first_code(config: Any) -> str:
         for each, variable in inputs
     ]
     lines += _zeros(outputs, inputs[0][1] if config.max_batch_size else None)
-    is_decoupled = config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
-    responses = (f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs)
+    is_decoupled = (
+        config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
+    )
+    responses = (
+        f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs
+    )
     indent = _INDENT + " " * (8 if is_decoupled else 4)
     template = "first_decoupled_model.txt" if is_decoupled else "first_model.txt"
     return (

@@ -35,7 +35,9 @@ class _Step:
         return (self.outputs.get(each.name, each.name) for each in self.config.output)
 
 
-def pipeline_of(name: str, steps: Sequence[str], repository: Path, max_batch_size: int | None) -> ModelConfig:
+def pipeline_of(
+    name: str, steps: Sequence[str], repository: Path, max_batch_size: int | None
+) -> ModelConfig:
     """Return the ensemble of models in ``repository``; ``steps`` are the values of ``--step``.
 
     An input that no step writes becomes an input of the ensemble, and an output that no step reads an output.
@@ -71,7 +73,10 @@ def _connected(ensemble: Ensemble, steps: Sequence[_Step]) -> Ensemble:
 def _read_step(text: str, repository: ModelRepository) -> _Step:
     name, _, maps = text.partition(":")
     config = ModelConfig.from_message(complete(repository.model(name)).config)
-    sides = {"inputs": [each.name for each in config.input], "outputs": [each.name for each in config.output]}
+    sides = {
+        "inputs": [each.name for each in config.input],
+        "outputs": [each.name for each in config.output],
+    }
     for side, names in sides.items():
         if not names:
             raise InvalidValueError(

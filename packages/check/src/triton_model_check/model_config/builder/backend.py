@@ -47,7 +47,9 @@ class Backend:
 
     def parameters(self) -> dict[str, str]:
         """Return the options that are set, as entries of ``parameters``."""
-        given = ((item, getattr(self, item.name)) for item in fields(self) if "key" in item.metadata)
+        given = (
+            (item, getattr(self, item.name)) for item in fields(self) if "key" in item.metadata
+        )
         return {
             item.metadata["key"]: item.metadata[value] if isinstance(value, bool) else str(value)
             for item, value in given

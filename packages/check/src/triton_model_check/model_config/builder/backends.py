@@ -36,7 +36,9 @@ class PythonBackend(Backend):
     NAME: ClassVar[str] = "python"
 
     execution_env_path: str | Path | None = parameter("EXECUTION_ENV_PATH")  # noqa: RUF009 - makes a field
-    force_cpu_only_input_tensors: bool | None = parameter("FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no")
+    force_cpu_only_input_tensors: bool | None = parameter(
+        "FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,7 +213,9 @@ class OpenvinoBackend(Backend):
     num_streams: int | Literal["AUTO", "NUMA"] | None = parameter("NUM_STREAMS")
     inference_num_threads: int | None = parameter("INFERENCE_NUM_THREADS")
     enable_batch_padding: bool | None = parameter("ENABLE_BATCH_PADDING", yes="YES", no="NO")
-    skip_ov_dynamic_batchsize: bool | None = parameter("SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO")
+    skip_ov_dynamic_batchsize: bool | None = parameter(
+        "SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO"
+    )
     reshape_io_layers: bool | None = parameter("RESHAPE_IO_LAYERS", yes="YES", no="NO")
 
 

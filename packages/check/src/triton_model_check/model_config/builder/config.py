@@ -32,7 +32,12 @@ from triton_model_check.model_config.builder.scheduling import (
     ModelEnsembling,
     ModelSequenceBatching,
 )
-from triton_model_check.model_config.builder.tensors import BatchInput, BatchOutput, ModelInput, ModelOutput
+from triton_model_check.model_config.builder.tensors import (
+    BatchInput,
+    BatchOutput,
+    ModelInput,
+    ModelOutput,
+)
 from triton_model_check.model_config.builder.typed_message import TypedMessage
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.report import Report
@@ -158,7 +163,9 @@ class ModelConfig(TypedMessage):
         for name in changes:
             if name not in vars(self):
                 hint = did_you_mean(name, vars(self), "use a field of model_config.proto")
-                raise InvalidValueError(f"ModelConfig: has no field with this name, got {name!r}; {hint}")
+                raise InvalidValueError(
+                    f"ModelConfig: has no field with this name, got {name!r}; {hint}"
+                )
         changed = object.__new__(type(self))
         vars(changed).update({**vars(self), **changes})
         return changed
@@ -200,7 +207,12 @@ class ModelConfig(TypedMessage):
                 or a field is missing that the file does not say.
         """
         derived = derive(
-            cls.draft, path, name=name, max_batch_size=max_batch_size, with_warmup=with_warmup, fields=fields
+            cls.draft,
+            path,
+            name=name,
+            max_batch_size=max_batch_size,
+            with_warmup=with_warmup,
+            fields=fields,
         )
         derived.raise_faults()
         return cls.from_message(derived.message)

@@ -90,7 +90,9 @@ class DerivedConfig:
         place = loaded.place if loaded is not None else self.file.path.name
         files = {place: self.file.path}
         for location in self.file.data_files:
-            target = str(Path(place).with_suffix(".bin")) if self.file.format == "openvino" else location
+            target = (
+                str(Path(place).with_suffix(".bin")) if self.file.format == "openvino" else location
+            )
             files[self._inside(target)] = self.file.path.parent / location
         return files
 
@@ -139,7 +141,9 @@ def derive(
     """
     file = _described(Path(path))
     given = {"name": checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
-    derivation = Derivation(draft(**_first_fields(file, given)).to_message(), file, max_batch_size, syntax)
+    derivation = Derivation(
+        draft(**_first_fields(file, given)).to_message(), file, max_batch_size, syntax
+    )
     if not file.faults:
         derive_tensors(derivation)
     message, comments = derivation.message, derivation.comments
@@ -172,7 +176,9 @@ def _described(path: Path) -> ModelFile:
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
     file = describe(path, model_format="onnx" if (path / "model.onnx").is_file() else None)
     if file.format == "unknown" and path.is_dir():
-        raise InvalidValueError(f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx")
+        raise InvalidValueError(
+            f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx"
+        )
     if file.format == "unknown":
         raise InvalidValueError(
             f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}; '

@@ -83,7 +83,9 @@ def _derive_onnx(derivation: Derivation) -> None:
     if not file.has_inferred_shapes and size != 0 and not derivation.message.output:
         del completed.output[:]
         reasons = ", ".join(file.not_checked) or "output shapes not known"
-        derivation.comments["output"] = f"output is left out, so that Triton completes it. Reason: {reasons}."
+        derivation.comments["output"] = (
+            f"output is left out, so that Triton completes it. Reason: {reasons}."
+        )
     for side in ("input", "output"):
         _merge(derivation, side, completed)
     derivation.message.CopyFrom(completed)
@@ -175,7 +177,11 @@ def _input_comments(message: Any, file: ModelFile) -> Iterator[str]:
         yield "dims do not contain the batch dimension."
     if any(-1 in tensor.dims for tensor in (*message.input, *message.output)):
         yield "-1 is a variable size."
-    scalars = [each.name for each in (*file.inputs, *file.outputs) if not each.shape and not each.is_optional]
+    scalars = [
+        each.name
+        for each in (*file.inputs, *file.outputs)
+        if not each.shape and not each.is_optional
+    ]
     if scalars:
         yield f"Triton writes the scalar {_listed(scalars)} with dims [1]."
     if message.max_batch_size and any(tensor.HasField("reshape") for tensor in message.input):
@@ -207,7 +213,9 @@ def _derive_torchscript(derivation: Derivation) -> None:
     message.max_batch_size = derivation.max_batch_size or 0
     if derivation.max_batch_size is None:
         derivation.comments["max_batch_size"] = _UNKNOWN_BATCHING
-    derivation.comments["input"] = "The file does not contain data types and dims, so they are not checked."
+    derivation.comments["input"] = (
+        "The file does not contain data types and dims, so they are not checked."
+    )
 
 
 _UNKNOWN_BATCHING = (
@@ -230,9 +238,14 @@ def _derive_tree(derivation: Derivation) -> None:
     if "output_class" not in message.parameters:
         missing["output_class"] = "whether the model is a classifier"
     derivation.refuse_missing(", and ".join(missing.values()), missing)
-    if message.parameters["output_class"].string_value == "true" and "threshold" not in message.parameters:
+    if (
+        message.parameters["output_class"].string_value == "true"
+        and "threshold" not in message.parameters
+    ):
         message.parameters["threshold"].string_value = "0.5"
-        derivation.comments["parameters"] = "The FIL backend requires threshold. It is for two classes."
+        derivation.comments["parameters"] = (
+            "The FIL backend requires threshold. It is for two classes."
+        )
     if not message.output:
         dims = _without_rows(message, (-1, 1))
         message.output.add(name="output__0", data_type=message.input[0].data_type, dims=dims)
@@ -268,7 +281,8 @@ def _refuse_other_features(derivation: Derivation, name: str, dims: Sequence[int
         if written.name == name and size not in (None, dims[-1]):
             syntax = derivation.syntax["input"]
             given, fix = (
-                syntax.format(input=name, dims=",".join(map(str, each))) for each in (written.dims, dims)
+                syntax.format(input=name, dims=",".join(map(str, each)))
+                for each in (written.dims, dims)
             )
             raise InvalidValueError(
                 f"{derivation.file.path}: the model has {dims[-1]} features, but {given} has {size} values "

@@ -31,7 +31,9 @@ def warmup_requests(
         )
     shapes = concrete_dims(config, dims)
     for batch_size in dict.fromkeys((1, max(1, config.max_batch_size))):
-        request = message_class("ModelWarmup")(name=f"zeros_batch_{batch_size}", batch_size=batch_size)
+        request = message_class("ModelWarmup")(
+            name=f"zeros_batch_{batch_size}", batch_size=batch_size
+        )
         for tensor in config.input:
             if not tensor.optional:
                 value = request.inputs[tensor.name]
@@ -51,13 +53,17 @@ def concrete_dims(config: Any, dims: Mapping[str, Sequence[int]]) -> dict[str, t
     for name, given in dims.items():
         if name not in declared:
             hint = did_you_mean(name, declared, f"its inputs are {quoted(declared)}")
-            raise InvalidValueError(f'shape of "{name}": the model has no input of that name; {hint}')
+            raise InvalidValueError(
+                f'shape of "{name}": the model has no input of that name; {hint}'
+            )
         if not _fits(given, declared[name]):
             raise InvalidValueError(
                 f'shape of "{name}": must fit the dims {list(declared[name])}, got {list(given)}; write a '
                 "size for each of them, without the batch dimension"
             )
-    defaults = {name: tuple(1 if size < 0 else size for size in each) for name, each in declared.items()}
+    defaults = {
+        name: tuple(1 if size < 0 else size for size in each) for name, each in declared.items()
+    }
     return {**defaults, **{name: tuple(given) for name, given in dims.items()}}
 
 

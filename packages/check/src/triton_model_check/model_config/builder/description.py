@@ -96,7 +96,9 @@ def _notes(tensor: Any) -> Iterator[str]:
 def _plain(message: Any) -> Any:
     if message.DESCRIPTOR.name == "ModelParameter":
         return message.string_value
-    return {descriptor.name: _field(descriptor, value) for descriptor, value in _set_fields(message)}
+    return {
+        descriptor.name: _field(descriptor, value) for descriptor, value in _set_fields(message)
+    }
 
 
 def _field(descriptor: Any, value: Any) -> Any:
@@ -123,7 +125,8 @@ def _line(value: Any) -> str:
 
     if hasattr(value, "ListFields"):
         return (
-            text_format.MessageToString(value, as_one_line=True, use_short_repeated_primitives=True) or "{}"
+            text_format.MessageToString(value, as_one_line=True, use_short_repeated_primitives=True)
+            or "{}"
         )
     if hasattr(value, "items"):
         return "\n".join(f"{key} = {_entry(value[key])}" for key in sorted(value))

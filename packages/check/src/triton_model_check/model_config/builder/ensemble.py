@@ -80,7 +80,9 @@ class Ensemble:
         self, name: str, *, max_batch_size: int | None = None, max_inflight_requests: int = 0
     ) -> None:
         if not isinstance(name, str) or not name:
-            raise InvalidValueError(f"ensemble: must have a name, got {name!r}; use the name of its folder")
+            raise InvalidValueError(
+                f"ensemble: must have a name, got {name!r}; use the name of its folder"
+            )
         if isinstance(max_batch_size, bool) or not isinstance(max_batch_size, int | None):
             raise InvalidValueError(
                 f'ensemble "{name}": max_batch_size must be a whole number, got {max_batch_size!r}; '
@@ -107,7 +109,11 @@ class Ensemble:
     # --- building -----------------------------------------------------------------------------------------
 
     def input(
-        self, tensor: str | ModelInput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
+        self,
+        tensor: str | ModelInput,
+        *,
+        data_type: DataType = "TYPE_INVALID",
+        dims: Sequence[int] = (),
     ) -> Ensemble:
         """Add an input.
 
@@ -122,7 +128,11 @@ class Ensemble:
         return self._with_tensor("input", ModelInput, self._draft.inputs, tensor, data_type, dims)
 
     def output(
-        self, tensor: str | ModelOutput, *, data_type: DataType = "TYPE_INVALID", dims: Sequence[int] = ()
+        self,
+        tensor: str | ModelOutput,
+        *,
+        data_type: DataType = "TYPE_INVALID",
+        dims: Sequence[int] = (),
     ) -> Ensemble:
         """Add an output.
 
@@ -134,7 +144,9 @@ class Ensemble:
         Raises:
             InvalidValueError: the output exists already, is ambiguous, or does not match the steps.
         """
-        return self._with_tensor("output", ModelOutput, self._draft.outputs, tensor, data_type, dims)
+        return self._with_tensor(
+            "output", ModelOutput, self._draft.outputs, tensor, data_type, dims
+        )
 
     def step(
         self,
@@ -226,7 +238,9 @@ class Ensemble:
         found = config_problems(self._message(range(len(self._draft.steps))), steps)
         errors = [problem for problem in found if not (unfinished and problem.code in _UNFINISHED)]
         if errors:
-            raise InvalidValueError("\n".join(self._line(error, sited=not unfinished) for error in errors))
+            raise InvalidValueError(
+                "\n".join(self._line(error, sited=not unfinished) for error in errors)
+            )
 
     def _line(self, problem: ConfigProblem, *, sited: bool) -> str:
         site = self._site(problem.field) if sited else ""
@@ -239,9 +253,12 @@ class Ensemble:
             key = str(place[2])
         elif len(place) > 1 and place[0] in ("input", "output"):
             kind = str(place[0])
-            key = (self._draft.inputs if kind == "input" else self._draft.outputs)[int(place[1])].name
+            key = (self._draft.inputs if kind == "input" else self._draft.outputs)[
+                int(place[1])
+            ].name
         return next(
-            (f"{line}: " for what, name, line in self._draft.sites if (what, name) == (kind, key)), ""
+            (f"{line}: " for what, name, line in self._draft.sites if (what, name) == (kind, key)),
+            "",
         )
 
     @cached_property
@@ -271,7 +288,9 @@ class Ensemble:
         limit = draft.max_inflight_requests
         message = ModelEnsembling(step=steps, max_inflight_requests=limit).to_message()
         inputs = (inferred(tensor, "input", draft.steps, wiring, size) for tensor in draft.inputs)
-        outputs = (inferred(tensor, "output", draft.steps, wiring, size) for tensor in draft.outputs)
+        outputs = (
+            inferred(tensor, "output", draft.steps, wiring, size) for tensor in draft.outputs
+        )
         return message_class("ModelConfig")(
             name=draft.name,
             platform="ensemble",
@@ -282,7 +301,9 @@ class Ensemble:
         )
 
 
-def _model(model: ModelConfig | Ensemble | str) -> tuple[ModelConfig | None, tuple[ModelConfig, ...]]:
+def _model(
+    model: ModelConfig | Ensemble | str,
+) -> tuple[ModelConfig | None, tuple[ModelConfig, ...]]:
     """The configuration of a step's model, and those of the models in it."""
     if isinstance(model, Ensemble):
         return model.to_config(), model.models

@@ -90,7 +90,9 @@ class TypedMessage:
 
     def _raise_for_two_choices(self, descriptor: Any) -> None:
         for choice in descriptor.oneofs:
-            names = [item.name for item in choice.fields if getattr(self, item.name, None) is not None]
+            names = [
+                item.name for item in choice.fields if getattr(self, item.name, None) is not None
+            ]
             if len(names) > 1:
                 raise InvalidValueError(
                     f"{type(self).__qualname__}: only one field of {choice.name} can be set, "
@@ -133,7 +135,9 @@ def _frozen(descriptor: Any, value: Any) -> Any:
             raise _error(descriptor, "must be a mapping", value, "write {name: value}")
         return dict(value)
     if _is_repeated(descriptor):
-        if isinstance(value, str | bytes | TypedMessage | Mapping) or not isinstance(value, Iterable):
+        if isinstance(value, str | bytes | TypedMessage | Mapping) or not isinstance(
+            value, Iterable
+        ):
             raise _error(descriptor, "must be a list", value, "put it in brackets")
         return tuple(value)
     return value
@@ -192,7 +196,9 @@ class _Fitting:
 
 def _kind(descriptor: Any) -> str:
     known = {
-        name[5:].lower(): number for name, number in vars(type(descriptor)).items() if name[:5] == "TYPE_"
+        name[5:].lower(): number
+        for name, number in vars(type(descriptor)).items()
+        if name[:5] == "TYPE_"
     }
     named = next((name for name, number in known.items() if number == descriptor.type), "the field")
     return f"a map of {_place(descriptor)}" if _is_map(descriptor) else named
@@ -203,7 +209,10 @@ def _as_scalar(descriptor: Any, value: Any) -> Any:
         return _enum_number(descriptor, value)
     if isinstance(value, bool) and descriptor.cpp_type != descriptor.CPPTYPE_BOOL:
         raise _error(
-            descriptor, "does not fit its field", value, f"pass a value that fits {_kind(descriptor)}"
+            descriptor,
+            "does not fit its field",
+            value,
+            f"pass a value that fits {_kind(descriptor)}",
         )
     return value
 
@@ -228,7 +237,9 @@ def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
     if descriptor.message_type.name == "ModelParameter" and isinstance(value, str):
         return message_class("ModelParameter")(string_value=value)
     wanted = (
-        "a string" if descriptor.message_type.name == "ModelParameter" else f"a {cls and cls.__qualname__}"
+        "a string"
+        if descriptor.message_type.name == "ModelParameter"
+        else f"a {cls and cls.__qualname__}"
     )
     raise _error(place or descriptor, f"must be {wanted}", value, f"pass {wanted}")
 
@@ -242,13 +253,18 @@ def _is_expressible(message: Any, descriptor: Any) -> bool:
     inner = descriptor.message_type
     if inner and _is_map(descriptor):
         inner = inner.fields_by_name["value"].message_type
-    return inner is None or inner.name == "ModelParameter" or inner.full_name in TypedMessage._CLASSES
+    return (
+        inner is None or inner.name == "ModelParameter" or inner.full_name in TypedMessage._CLASSES
+    )
 
 
 def _read(message: Any, descriptor: Any) -> Any:
     value = getattr(message, descriptor.name)
     if _is_map(descriptor):
-        return {key: _value(descriptor.message_type.fields_by_name["value"], value[key]) for key in value}
+        return {
+            key: _value(descriptor.message_type.fields_by_name["value"], value[key])
+            for key in value
+        }
     if _is_repeated(descriptor):
         return tuple(_value(descriptor, item) for item in value)
     if descriptor.has_presence and not message.HasField(descriptor.name):

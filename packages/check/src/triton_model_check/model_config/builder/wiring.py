@@ -36,7 +36,11 @@ class PlannedStep:
 
     def tensors(self, kind: str) -> Mapping[str, Any]:
         """Return the known inputs or outputs (``"input"``, ``"output"``) of the model by name."""
-        return {} if self.config is None else {tensor.name: tensor for tensor in getattr(self.config, kind)}
+        return (
+            {}
+            if self.config is None
+            else {tensor.name: tensor for tensor in getattr(self.config, kind)}
+        )
 
 
 class Tensor(NamedTuple):
@@ -68,7 +72,9 @@ class Wiring:
         ordered: list[int] = []
         while waiting:
             pending = {tensor for index in waiting for tensor in self.output_maps[index].values()}
-            ready = (index for index in waiting if pending.isdisjoint(self.input_maps[index].values()))
+            ready = (
+                index for index in waiting if pending.isdisjoint(self.input_maps[index].values())
+            )
             following = next(ready, waiting[0])  # a cycle keeps its order; a rule reports it
             waiting.remove(following)
             ordered.append(following)
@@ -77,11 +83,16 @@ class Wiring:
 
 def _ends(maps: list[dict[str, str]], tensor: str) -> Iterator[Tensor]:
     return (
-        Tensor(i, key) for i, entries in enumerate(maps) for key, value in entries.items() if value == tensor
+        Tensor(i, key)
+        for i, entries in enumerate(maps)
+        for key, value in entries.items()
+        if value == tensor
     )
 
 
-def wire(steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Wiring:
+def wire(
+    steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> Wiring:
     """Return the maps of all steps."""
     wiring = Wiring([dict(step.inputs) for step in steps], [dict(step.outputs) for step in steps])
     for index, step in enumerate(steps):
@@ -98,7 +109,9 @@ def wire(steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple
     return wiring
 
 
-def _map_inputs(wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inputs: tuple[str, ...]) -> None:
+def _map_inputs(
+    wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inputs: tuple[str, ...]
+) -> None:
     """Map the inputs without a mapping to the tensor of the same name; optional ones only if it exists."""
     for name, tensor in steps[index].tensors("input").items():
         if name in wiring.input_maps[index]:
@@ -109,12 +122,18 @@ def _map_inputs(wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inpu
 
 
 def _take(
-    wiring: Wiring, steps: tuple[PlannedStep, ...], tensor: str, inputs: tuple[str, ...], reader: int | None
+    wiring: Wiring,
+    steps: tuple[PlannedStep, ...],
+    tensor: str,
+    inputs: tuple[str, ...],
+    reader: int | None,
 ) -> bool:
     """Let the step that offers a tensor write it; return whether the tensor has a source."""
     offers = [offer for offer in wiring.offers.get(tensor, ()) if offer.step != reader]
     written = [
-        end for end in wiring.writers(tensor) if end.step != reader or end.name in steps[end.step].outputs
+        end
+        for end in wiring.writers(tensor)
+        if end.step != reader or end.name in steps[end.step].outputs
     ]
     sources = [_title(steps, end) for end in dict.fromkeys((*written, *offers))]
     if tensor in inputs:
@@ -131,8 +150,12 @@ def _title(steps: tuple[PlannedStep, ...], end: Tensor) -> str:
     return f'output "{end.name}" of step {end.step + 1} ("{steps[end.step].model_name}")'
 
 
-def _ambiguous(steps: tuple[PlannedStep, ...], tensor: str, sources: list[str], reader: int | None) -> str:
-    owner = "the ensemble" if reader is None else f'step {reader + 1} ("{steps[reader].model_name}")'
+def _ambiguous(
+    steps: tuple[PlannedStep, ...], tensor: str, sources: list[str], reader: int | None
+) -> str:
+    owner = (
+        "the ensemble" if reader is None else f'step {reader + 1} ("{steps[reader].model_name}")'
+    )
     return (
         f'{owner} reads "{tensor}", which is ambiguous, got {" and ".join(sources)}; '
         f'rename one of them with outputs={{"{tensor}": ...}}'
@@ -146,7 +169,9 @@ def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) ->
     """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models."""
     if given is not None:
         return given
-    sizes = {step.model_name: step.max_batch_size for step in steps if step.max_batch_size is not None}
+    sizes = {
+        step.model_name: step.max_batch_size for step in steps if step.max_batch_size is not None
+    }
     batching = [model for model, size in sizes.items() if size]
     if batching and len(batching) < len(sizes):
         others = [model for model in sizes if model not in batching]
@@ -182,4 +207,6 @@ def _merged(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The narrowest shape that all agree with, or else the first, which a rule reports."""
     first = shapes[0] if shapes else ()
     alike = [shape for shape in shapes if len(shape) == len(first)]
-    return tuple(next((size for size in sizes if size != -1), -1) for sizes in zip(*alike, strict=True))
+    return tuple(
+        next((size for size in sizes if size != -1), -1) for sizes in zip(*alike, strict=True)
+    )

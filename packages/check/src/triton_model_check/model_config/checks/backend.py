@@ -12,7 +12,15 @@ from triton_model_check.model_config.backends import (
     MODEL_FILES,
     backend_of_file,
 )
-from triton_model_check.model_config.fixing.steps import Remedy, put, remove, rename, safe, string, unsafe
+from triton_model_check.model_config.fixing.steps import (
+    Remedy,
+    put,
+    remove,
+    rename,
+    safe,
+    string,
+    unsafe,
+)
 from triton_model_check.model_config.folder import CONFIG_FILE
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -20,9 +28,27 @@ from triton_model_check.model_config.rules import Problem, rule, warning
 _VALIDATE = "triton core ValidateModelConfig"
 _RUNTIMES = {
     name: (f"libtriton_{name}.so",)
-    for name in ("dali", "fil", "identity", "onnxruntime", "openvino", "python", "tensorflow", "tensorrt")
+    for name in (
+        "dali",
+        "fil",
+        "identity",
+        "onnxruntime",
+        "openvino",
+        "python",
+        "tensorflow",
+        "tensorrt",
+    )
 } | {"pytorch": ("libtriton_pytorch.so", "model.py")}
-_COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm", "tensorrtllm", "identity")
+_COMMON_BACKENDS = (
+    *KNOWN_BACKENDS,
+    "python",
+    "openvino",
+    "dali",
+    "fil",
+    "vllm",
+    "tensorrtllm",
+    "identity",
+)
 
 
 @rule(
@@ -41,7 +67,9 @@ def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.folder.config_fault is not None or not model.folder.version_directories:
         return
     if not any((model.backend, model.completed.platform, model.completed.model_file)):
-        message = "must specify 'platform' or 'backend', and there is no model file to infer it from"
+        message = (
+            "must specify 'platform' or 'backend', and there is no model file to infer it from"
+        )
         yield Problem(message, hint=_misnamed_config(model) or _unknown_file(model))
 
 
@@ -81,28 +109,36 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if not platform:
         hint = f'add the backend that reads "{model_file}"'
-        message = f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies"
+        message = (
+            f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies"
+        )
         yield Problem(f"{message} none", ("default_model_filename",), hint)
         return
     guess = BACKEND_OF_OTHER_NAME.get(platform)
     guess = guess or closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
     field = "platform" if guess in (*_platforms(), "ensemble") else "backend"
     hint = f'write {field}: "{guess or platform}"'
-    yield Problem(f'unexpected platform type "{platform}"', ("platform",), hint, fix=_written(model, hint))
+    yield Problem(
+        f'unexpected platform type "{platform}"', ("platform",), hint, fix=_written(model, hint)
+    )
 
 
 def _written(model: ModelUnderCheck, hint: str) -> Remedy | None:
     """Write the field of the hint in place of ``platform``, if it needs no other field."""
     field, _, value = hint.removeprefix("write ").partition(": ")
     known = KNOWN_BACKENDS.get(value.strip('"'))
-    if (known and known.platform_required) or (value == '"ensemble"' and not model.folder.is_ensemble):
+    if (known and known.platform_required) or (
+        value == '"ensemble"' and not model.folder.is_ensemble
+    ):
         return None
     kind = safe if model.config.platform in (*BACKEND_OF_OTHER_NAME, *_COMMON_BACKENDS) else unsafe
     return kind(rename(field), put(value))
 
 
 def _platforms() -> tuple[str, ...]:
-    return tuple(platform for backend in KNOWN_BACKENDS.values() for platform in backend.default_files)
+    return tuple(
+        platform for backend in KNOWN_BACKENDS.values() for platform in backend.default_files
+    )
 
 
 @rule("backend-platform-pair", source=_VALIDATE, hint="remove one of the two; Triton completes it")
@@ -118,7 +154,11 @@ def pair(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     field = ("platform",) if model.config.platform else ("backend",)
     got = f'"{platform}" and "{known.name}"' if platform else f'no platform and "{known.name}"'
-    hint = None if platform else "add platform: " + " or ".join(f'"{name}"' for name in known.default_files)
+    hint = (
+        None
+        if platform
+        else "add platform: " + " or ".join(f'"{name}"' for name in known.default_files)
+    )
     yield Problem(f"unexpected 'platform' and 'backend' pair, got {got}", field, hint)
 
 
@@ -160,7 +200,9 @@ def runtime_library(model: ModelUnderCheck) -> Iterator[Problem]:
     if known is None or not model.config.runtime or posixpath.basename(runtime) in known:
         return
     folders: tuple[tuple[str, ...], ...] = ((), *((version,) for version in model.versions_to_load))
-    if not any(model.folder.size_of(*folder, *runtime.split("/")) is not None for folder in folders):
+    if not any(
+        model.folder.size_of(*folder, *runtime.split("/")) is not None for folder in folders
+    ):
         message = f'unable to find backend library "{model.config.runtime}"'
         hint = f'remove runtime, or write runtime: "{known[0]}"'
         yield Problem(message, ("runtime",), hint, fix=unsafe(remove()))
@@ -223,7 +265,9 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     name = model.config.backend
     if "\0" in name:
-        yield Problem(f"unable to find backend library for backend {name!r}", ("backend",), "remove the \\0")
+        yield Problem(
+            f"unable to find backend library for backend {name!r}", ("backend",), "remove the \\0"
+        )
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
     message = f'unable to find backend library for backend "{name}"'
@@ -234,7 +278,9 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
         fix = unsafe(rename(field), put(value)) if is_free else None
         yield Problem(message, ("backend",), f"did you mean {field}: {value}?", fix=fix)
     elif guess is not None and _distance_is_small(name.lower(), guess):
-        yield Problem(message, ("backend",), f'did you mean "{guess}"?', fix=unsafe(put(string(guess))))
+        yield Problem(
+            message, ("backend",), f'did you mean "{guess}"?', fix=unsafe(put(string(guess)))
+        )
 
 
 def _field_of_other_name(name: str) -> str:
@@ -242,7 +288,11 @@ def _field_of_other_name(name: str) -> str:
     backend = BACKEND_OF_OTHER_NAME[name]
     known = KNOWN_BACKENDS[backend]
     is_default = name not in known.default_files or name == next(iter(known.default_files))
-    return f'backend: "{backend}"' if is_default and not known.platform_required else f'platform: "{name}"'
+    return (
+        f'backend: "{backend}"'
+        if is_default and not known.platform_required
+        else f'platform: "{name}"'
+    )
 
 
 def _distance_is_small(name: str, known: str) -> bool:
@@ -252,7 +302,8 @@ def _distance_is_small(name: str, known: str) -> bool:
     if sorted(name) == sorted(known):
         return True
     prefix = next(
-        (i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known))
+        (i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b),
+        min(len(name), len(known)),
     )
     rests = {
         (name[prefix + 1 :], known[prefix:]),
@@ -311,4 +362,6 @@ def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
     names = [tensor.name for _, _, tensor in model.tensors]
     following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
     if following and len(following) < len(names):
-        yield Problem(f'only some tensors are named name__index, for example "{following[0]}"', ("input",))
+        yield Problem(
+            f'only some tensors are named name__index, for example "{following[0]}"', ("input",)
+        )

@@ -28,7 +28,9 @@ def batch_input(model: ModelUnderCheck) -> Iterator[Problem]:
         if batch.data_type not in (8, 11):
             message = "batch input data type must be TYPE_INT32 or TYPE_FP32"
             got = data_type_name(batch.data_type)
-            yield Problem(f"{message}, got {got}", (*place, "data_type"), "write TYPE_INT32 or TYPE_FP32")
+            yield Problem(
+                f"{message}, got {got}", (*place, "data_type"), "write TYPE_INT32 or TYPE_FP32"
+            )
         yield from _source_problems(model, batch, place)
 
 
@@ -44,7 +46,9 @@ def batch_output(model: ModelUnderCheck) -> Iterator[Problem]:
         if batch.kind != 0:
             hint = "write BATCH_SCATTER_WITH_INPUT_SHAPE"
             fix = safe(put("BATCH_SCATTER_WITH_INPUT_SHAPE"))
-            yield Problem(f"unknown batch output kind, got {batch.kind}", (*place, "kind"), hint, fix=fix)
+            yield Problem(
+                f"unknown batch output kind, got {batch.kind}", (*place, "kind"), hint, fix=fix
+            )
         yield from _source_problems(model, batch, place)
         if not model.completes_tensors:
             yield from _target_problems(list(batch.target_name), outputs, (*place, "target_name"))
@@ -64,7 +68,9 @@ def _target_problems(
             yield Problem(message, place, "remove the second one", fix=safe(*map(remove, again)))
 
 
-def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
+def _source_problems(
+    model: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]
+) -> Iterator[Problem]:
     if len(batch.source_input) != 1:
         message = f"{place[0]} expects 1 source input, got {len(batch.source_input)}"
         yield Problem(message, place, "write one source_input")

@@ -18,7 +18,9 @@ ensemble_rule = partial(rule, scope="ensemble")
 
 
 @ensemble_rule(
-    "ensemble-field", source=_VALIDATE, hint="remove it from the ensemble; set it in the models of the steps"
+    "ensemble-field",
+    source=_VALIDATE,
+    hint="remove it from the ensemble; set it in the models of the steps",
 )
 def field(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has no ``instance_group``, no ``optimization`` and no ``model_warmup``.
@@ -55,7 +57,9 @@ def step_incomplete(model: ModelUnderCheck) -> Iterator[Problem]:
         for name in ("model_name", "input_map", "output_map"):
             if not getattr(step, name):
                 yield Problem(
-                    f"must specify '{name}' in {step.title}", (*STEPS, step.index), f"add {name} to the step"
+                    f"must specify '{name}' in {step.title}",
+                    (*STEPS, step.index),
+                    f"add {name} to the step",
                 )
 
 
@@ -68,7 +72,9 @@ def written_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     for tensor, steps in model.graph.producers.items():
         if len(steps) > 1:
             writers = " and ".join(dict.fromkeys(step.title for step in steps))
-            message = f'ensemble tensor "{tensor}" can appear in an output map only once, got {writers}'
+            message = (
+                f'ensemble tensor "{tensor}" can appear in an output map only once, got {writers}'
+            )
             yield Problem(message, (*STEPS, steps[1].index))
 
 
@@ -84,7 +90,10 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     misspelled = graph.misspelled_reads.values()
     for name in graph.unused_inputs:
         if name not in misspelled:
-            hint, place = "map it to an input of a step, or remove it", ("input", graph.inputs.index(name))
+            hint, place = (
+                "map it to an input of a step, or remove it",
+                ("input", graph.inputs.index(name)),
+            )
             fix = unsafe(remove()) if len(graph.inputs) > 1 else None
             yield Problem(f'ensemble input "{name}" is not used', place, hint, fix=fix)
 
@@ -114,7 +123,9 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
             place = (*STEPS, step.index, "input_map", key)
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
-        yield Problem(message, place, hint, fix=meant(hint, "name" if tensor in graph.outputs else "value"))
+        yield Problem(
+            message, place, hint, fix=meant(hint, "name" if tensor in graph.outputs else "value")
+        )
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)
@@ -142,7 +153,9 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint, fix=fix)
 
 
-@ensemble_rule("ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output")
+@ensemble_rule(
+    "ensemble-cycle", source=_VALIDATE, hint="change a map so that no step needs its own output"
+)
 def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No tensor depends on itself.
 
@@ -169,7 +182,9 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
     graph = model.graph
     for tensor in sorted(set(graph.inputs) & set(graph.producers)):
         step = graph.producers[tensor][0]
-        yield Problem(f'{step.title} writes an input of the ensemble, got "{tensor}"', (*STEPS, step.index))
+        yield Problem(
+            f'{step.title} writes an input of the ensemble, got "{tensor}"', (*STEPS, step.index)
+        )
 
 
 @ensemble_rule(

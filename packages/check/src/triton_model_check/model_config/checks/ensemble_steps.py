@@ -36,7 +36,9 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
     for step in model.graph.steps:
         if step.model_name and step.model_name not in model.context.folders:
             others = [name for name in model.context.folders if name != model.name]
-            hint = did_you_mean(step.model_name, others, "add its folder beside the folder of the ensemble")
+            hint = did_you_mean(
+                step.model_name, others, "add its folder beside the folder of the ensemble"
+            )
             message = f"step {step.index + 1}: ensemble contains models that are not available"
             message += f', got "{step.model_name}"'
             yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=meant(hint))
@@ -51,7 +53,9 @@ def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     cycle = model.context.ensemble_cycles.get(model.name, ())
     if len(cycle) == 1:
         yield Problem(
-            "circular dependency between ensembles: this one is a step of itself", STEPS, "remove that step"
+            "circular dependency between ensembles: this one is a step of itself",
+            STEPS,
+            "remove that step",
         )
     elif cycle:
         message = f"circular dependency between ensembles: {quoted(cycle)} lead back to each other"
@@ -68,12 +72,16 @@ def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
         step_model = model.context.models.get(step.model_name)
         if step_model is None or step_model.folder.config_fault or step.model_version == -1:
             continue
-        loaded = [step_model.folder.version_directories[name] for name in step_model.versions_to_load]
+        loaded = [
+            step_model.folder.version_directories[name] for name in step_model.versions_to_load
+        ]
         if not loaded or step.model_version in loaded:
             continue
         versions = ", ".join(map(str, sorted(version for version in loaded if version is not None)))
         place = (*STEPS, step.index, "model_version")
-        message = f"{step.title}: required version {step.model_version} is not loaded, got {versions}"
+        message = (
+            f"{step.title}: required version {step.model_version} is not loaded, got {versions}"
+        )
         yield Problem(message, place, "write model_version: -1", fix=unsafe(put("-1")))
 
 
@@ -106,21 +114,37 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         if step_model.config is None and step_model.folder.has_config:  # it cannot be read
             continue
-        for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
-            names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
-            listed = f"write one of the model's {field}s: {quoted(names)}" if names else "add it to the model"
+        for field, verb, given in (
+            ("input", "to", step.input_map),
+            ("output", "from", step.output_map),
+        ):
+            names = dict.fromkeys(
+                tensor.name for tensor in getattr(step_model.final_config, field, ())
+            )
+            listed = (
+                f"write one of the model's {field}s: {quoted(names)}"
+                if names
+                else "add it to the model"
+            )
             for key in sorted(set(given) - names.keys()):
-                mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
+                mapped = (
+                    f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
+                )
                 known = {*model.graph.inputs, *model.graph.outputs, *model.graph.tensors}
                 is_swapped = key in known and given[key] in names.keys() - given.keys()
                 swap = f'swap the two: key: "{given[key]}" value: "{key}"'
                 hint = swap if is_swapped else did_you_mean(key, names, listed)
-                place, fix = (*STEPS, step.index, f"{field}_map", key), meant(hint, "key", used=given)
+                place, fix = (
+                    (*STEPS, step.index, f"{field}_map", key),
+                    meant(hint, "key", used=given),
+                )
                 yield Problem(f"{step.title} {field}_map: {mapped}", place, hint, fix=fix)
 
 
 @ensemble_rule(
-    "ensemble-unmapped-input", source=_MAPPING, hint="add it to input_map, or set optional: true in the model"
+    "ensemble-unmapped-input",
+    source=_MAPPING,
+    hint="add it to input_map, or set optional: true in the model",
 )
 def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a step's model is mapped, unless it is optional.
@@ -161,7 +185,10 @@ def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
         for index, tensor in enumerate(getattr(model.config, field)):
             dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
             if tensor.dims and tensor.name not in known:
-                yield tensor.name, _declaration("the ensemble", tensor, dims, batching, (field, index))
+                yield (
+                    tensor.name,
+                    _declaration("the ensemble", tensor, dims, batching, (field, index)),
+                )
             known.add(tensor.name)
     for step, step_model in steps(model):
         if step_model.completes_tensors and step_model.final_config.max_batch_size == 0:
@@ -173,7 +200,9 @@ def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
                     is_batching = step_model.final_config.max_batch_size > 0
                     yield (
                         given[tensor.name],
-                        _declaration(f'model "{step.model_name}"', tensor, tensor.dims, is_batching, place),
+                        _declaration(
+                            f'model "{step.model_name}"', tensor, tensor.dims, is_batching, place
+                        ),
                     )
 
 
@@ -200,11 +229,15 @@ def pairs(model: ModelUnderCheck) -> list[tuple[str, Declaration, Declaration]]:
 
 def matches(left: Sequence[int], right: Sequence[int]) -> bool:
     """Whether two shapes agree; ``-1`` agrees with any size."""
-    return len(left) == len(right) and all(-1 in (a, b) or a == b for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(
+        -1 in (a, b) or a == b for a, b in zip(left, right, strict=True)
+    )
 
 
 @ensemble_rule(
-    "ensemble-data-type", source=_CONSISTENCY, hint="make the data types equal; Triton does not convert them"
+    "ensemble-data-type",
+    source=_CONSISTENCY,
+    hint="make the data types equal; Triton does not convert them",
 )
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same data type in every declaration.
@@ -214,7 +247,9 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     for tensor, one, other in pairs(model):
         if one.data_type and one.data_type != other.data_type:
             names = data_type_name(one.data_type), data_type_name(other.data_type)
-            message = f'ensemble tensor "{tensor}": inconsistent data type: {names[0]} is inferred from '
+            message = (
+                f'ensemble tensor "{tensor}": inconsistent data type: {names[0]} is inferred from '
+            )
             message += f"{one.owner} while {names[1]} is inferred from {other.owner}"
             yield Problem(message, other.place)
 
@@ -230,7 +265,9 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     for tensor, one, other in pairs(model):
         if not matches(one.dims, other.dims) and not matches(one.full_dims, other.full_dims):
             message = f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred '
-            message += f"from {one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
+            message += (
+                f"from {one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
+            )
             yield Problem(message, other.place)
 
 
@@ -249,7 +286,9 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
         batching = len(one.full_dims) - len(one.dims), len(other.full_dims) - len(other.dims)
         mixed = batching[0] != batching[1] and matches(one.dims, other.dims)
         if mixed and not matches(one.full_dims, other.full_dims):
-            message = f'tensor "{tensor}" has a batch axis only in one of {one.owner} and {other.owner}'
+            message = (
+                f'tensor "{tensor}" has a batch axis only in one of {one.owner} and {other.owner}'
+            )
             yield Problem(message, other.place)
 
 
@@ -269,4 +308,6 @@ def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, (*STEPS, step.index))
     if decoupled and model.graph.has_outputs_of_different_branches(decoupled):
         message = "the outputs of the ensemble originate from different decoupled models"
-        yield Problem(message, ("output",), "write all outputs in steps after the same decoupled model")
+        yield Problem(
+            message, ("output",), "write all outputs in steps after the same decoupled model"
+        )

@@ -82,7 +82,9 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         if group.kind != _GPU:
             continue
         if count == 0:
-            hint = f"write kind: KIND_CPU, remove kind, or choose {model.target.hardware} with a GPU"
+            hint = (
+                f"write kind: KIND_CPU, remove kind, or choose {model.target.hardware} with a GPU"
+            )
             message = "instance group has kind KIND_GPU but no GPUs are available"
             listed = [remove(path=(*place, "gpus"))] if group.gpus else []
             yield Problem(message, (*place, "kind"), hint, fix=unsafe(put("KIND_CPU"), *listed))
@@ -117,14 +119,22 @@ def profile(model: ModelUnderCheck) -> Iterator[Problem]:
     is_tensorrt = model.may_be_tensorrt
     for place, group in groups(model):
         if group.profile and not is_tensorrt:
-            message = "instance group specifies profile field which is only supported for TensorRT models"
+            message = (
+                "instance group specifies profile field which is only supported for TensorRT models"
+            )
             yield Problem(message, (*place, "profile"), "remove profile", fix=safe(remove()))
         elif any(not _INDEX.match(index) for index in group.profile):
             message = f"instance group specifies invalid profile, got {list(group.profile)}"
-            yield Problem(message, (*place, "profile"), 'write an index as a string: profile: [ "0" ]')
+            yield Problem(
+                message, (*place, "profile"), 'write an index as a string: profile: [ "0" ]'
+            )
 
 
-@_warning("instance-count", source="triton core NormalizeInstanceGroup", hint="write a count of at least 1")
+@_warning(
+    "instance-count",
+    source="triton core NormalizeInstanceGroup",
+    hint="write a count of at least 1",
+)
 def count(model: ModelUnderCheck) -> Iterator[Problem]:
     """``count`` is not negative.
 
@@ -151,4 +161,6 @@ def gpu_twice(model: ModelUnderCheck) -> Iterator[Problem]:
             gpus = list(group.gpus)
             kept = {gpu: index for index, gpu in reversed([*enumerate(gpus)])}
             fix = unsafe(*(remove(index) for index, gpu in enumerate(gpus) if kept[gpu] != index))
-            yield Problem(f"instance group lists a GPU twice, got {gpus}", (*place, "gpus"), fix=fix)
+            yield Problem(
+                f"instance group lists a GPU twice, got {gpus}", (*place, "gpus"), fix=fix
+            )

@@ -11,7 +11,9 @@ from triton_model_check.model_config.model_under_check import ModelUnderCheck, R
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _VERSIONS = "triton core VersionsToLoad"
-_PARENT_OF_STORAGE = "pass its parent folder, and let storageUri of the InferenceService name that folder"
+_PARENT_OF_STORAGE = (
+    "pass its parent folder, and let storageUri of the InferenceService name that folder"
+)
 _NONE_AVAILABLE = "at least one version must be available under the version policy"
 
 
@@ -59,7 +61,9 @@ def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
     """
     if _is_model_itself(context):
         hint = _PARENT_OF_STORAGE if context.target.platform == "kserve" else None
-        yield Problem("this folder is itself a model", hint=hint, rejects=_stops_the_server(context))
+        yield Problem(
+            "this folder is itself a model", hint=hint, rejects=_stops_the_server(context)
+        )
 
 
 def _stops_the_server(context: RepositoryContext) -> bool:
@@ -77,7 +81,9 @@ def _has_only_versions(context: RepositoryContext) -> bool:
     # A model called "1" has a configuration or version folders, which a version folder has not.
     folders = context.folders.values()
     has_model = any(folder.has_config or folder.version_directories for folder in folders)
-    return bool(context.directories) and all(map(str.isdecimal, context.directories)) and not has_model
+    return (
+        bool(context.directories) and all(map(str.isdecimal, context.directories)) and not has_model
+    )
 
 
 def _few(names: list[str], most: int = 4) -> str:
@@ -104,7 +110,9 @@ def no_version(model: ModelUnderCheck) -> Iterator[Problem]:
     folder = model.folder
     if folder.version_directories or (folder.is_ensemble and model.context.is_packed):
         return
-    hint = "create a folder 1 in it, with an empty file .keep for git" if folder.is_ensemble else None
+    hint = (
+        "create a folder 1 in it, with an empty file .keep for git" if folder.is_ensemble else None
+    )
     if "1" in folder.entries:
         message = "at least one version must be available: 1 is a file, not a folder"
         yield Problem(message, path=folder.relative("1"), hint=hint)
@@ -155,7 +163,10 @@ def version_absent(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Triton logs an error for a version that does not exist, and loads the others.
     """
-    if not model.versions_to_load or model.config.version_policy.WhichOneof("policy_choice") != "specific":
+    if (
+        not model.versions_to_load
+        or model.config.version_policy.WhichOneof("policy_choice") != "specific"
+    ):
         return
     existing = set(model.folder.version_directories.values())
     for index, version in enumerate(model.config.version_policy.specific.versions):
@@ -184,7 +195,9 @@ def version_name(model: ModelUnderCheck) -> Iterator[Problem]:
     for name, number in sorted(model.folder.version_directories.items()):
         path = model.folder.relative(name)
         if number is None:
-            yield Problem(f"version {name} has more than 64 bits, which stops the server", path=path)
+            yield Problem(
+                f"version {name} has more than 64 bits, which stops the server", path=path
+            )
         elif name in loaded and (name != str(number) or number < 0):
             message = f'folder "{name}" counts as version {number}, but Triton looks for "{number}"'
             yield Problem(message, path=path)

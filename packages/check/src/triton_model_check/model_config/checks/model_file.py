@@ -53,11 +53,17 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
         elif not is_named and (fix := _of_another_backend(model)):
             yield problem._replace(hint=fix)
         else:
-            yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
+            yield (
+                problem._replace(field=("default_model_filename",), path=None)
+                if is_named
+                else problem
+            )
 
 
 def _of_another_backend(model: ModelUnderCheck) -> str | None:
-    versions = (fix_of_wrong_backend(model.folder, each, model.backend) for each in model.versions_to_load)
+    versions = (
+        fix_of_wrong_backend(model.folder, each, model.backend) for each in model.versions_to_load
+    )
     return next(filter(None, versions), None)
 
 
@@ -80,7 +86,9 @@ def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
     how it was built: acknowledge ``plan-version`` for such an endpoint.
     """
     for each in _problems(model, "plan-version"):
-        yield each._replace(hint=(each.hint or "").replace("the endpoint's", f"the {_host(model)}'s"))
+        yield each._replace(
+            hint=(each.hint or "").replace("the endpoint's", f"the {_host(model)}'s")
+        )
 
 
 @rule("plan-gpu", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
@@ -102,7 +110,9 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):
         return
-    yield _gpu_problem(model, manifest, f"the {_host(model)} has {_gpu(model.target.gpu_model, wanted)}")
+    yield _gpu_problem(
+        model, manifest, f"the {_host(model)} has {_gpu(model.target.gpu_model, wanted)}"
+    )
 
 
 @warning("plan-gpu-model", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
@@ -116,7 +126,9 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
     if manifest is None or target.gpu_model in (None, manifest.gpu_model):
         return
     if manifest.compute_capability == target.compute_capability:
-        yield _gpu_problem(model, manifest, f"the {_host(model)} has {target.gpu_model}, another model")
+        yield _gpu_problem(
+            model, manifest, f"the {_host(model)} has {target.gpu_model}, another model"
+        )
 
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
@@ -154,20 +166,31 @@ def _gpu(gpu_model: str | None, compute_capability: str) -> str:
 def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
     """Yield the configuration with each plan of known tensors. Plans of several GPUs have the same ones."""
     known = {(each.inputs, each.outputs): each for each in model.model_files if each.has_manifest}
-    return ((file, model.config) for file in known.values() if file.inputs and model.config is not None)
+    return (
+        (file, model.config) for file in known.values() if file.inputs and model.config is not None
+    )
 
 
 def _has_batches(pairs: Sequence[Pair]) -> bool:
     """Whether dims leave out the batch dimension. Without any dims, the backend assumes that they do."""
-    known = [(each, each.found.shape) for each in pairs if each.dims and each.found.shape is not None]
-    return not known or any(_is_ragged(each) or len(each.dims) + 1 == len(shape) for each, shape in known)
+    known = [
+        (each, each.found.shape) for each in pairs if each.dims and each.found.shape is not None
+    ]
+    return not known or any(
+        _is_ragged(each) or len(each.dims) + 1 == len(shape) for each, shape in known
+    )
 
 
 def _is_ragged(pair: Pair) -> bool:
     return pair.field == "input" and pair.tensor.allow_ragged_batch
 
 
-@rule("plan-tensor", "tensorrt", needs_files=True, source=f"{_INSTANCE}::ValidateIO, InitIOBindingBuffers")
+@rule(
+    "plan-tensor",
+    "tensorrt",
+    needs_files=True,
+    source=f"{_INSTANCE}::ValidateIO, InitIOBindingBuffers",
+)
 def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """Inputs and outputs have the names and data types of the plan, and none is left out.
 
@@ -176,7 +199,9 @@ def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in _plans(model):
         yield from type_problems(file, config)
-        has_others = bool(config.batch_input or config.batch_output or config.HasField("sequence_batching"))
+        has_others = bool(
+            config.batch_input or config.batch_output or config.HasField("sequence_batching")
+        )
         for side, tensors in (("input", file.inputs), ("output", file.outputs)):
             listed = {each.name for each in getattr(config, side)}
             wrong = list(unexpected(config, side, [each.name for each in tensors]))
@@ -187,7 +212,9 @@ def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                     yield Problem(message, (side,), f'add the {side} "{name}"')
 
 
-@rule("plan-dims", "tensorrt", needs_files=True, source=f"{_INSTANCE}::InitializeExecuteInputBinding")
+@rule(
+    "plan-dims", "tensorrt", needs_files=True, source=f"{_INSTANCE}::InitializeExecuteInputBinding"
+)
 def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
     """The dims of each tensor fit its shape in the plan, and those of inputs the optimization profile.
 
@@ -196,7 +223,9 @@ def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
     for file, config in _plans(model):
         found = list(pairs(file, config))
         is_batched = _has_batches(found)
-        for pair in found if is_batched or not config.max_batch_size else ():  # else plan-max-batch-size
+        for pair in (
+            found if is_batched or not config.max_batch_size else ()
+        ):  # else plan-max-batch-size
             dims = [-1, *pair.dims] if is_batched else pair.dims
             if pair.dims and pair.found.shape is not None and not _is_ragged(pair):
                 yield from _dims_problems(pair, dims, pair.found.shape, is_batched)
@@ -206,15 +235,21 @@ def _dims_problems(
     pair: Pair, dims: list[int], shape: tuple[int, ...], is_batched: bool
 ) -> Iterator[Problem]:
     sizes = list(zip(dims, shape, strict=False))
-    if len(dims) != len(shape) or any(one != other and -1 not in (one, other) for one, other in sizes):
+    if len(dims) != len(shape) or any(
+        one != other and -1 not in (one, other) for one, other in sizes
+    ):
         yield dims_problem(pair, *different(pair, dims, shape, is_batched))
         return
     least, _, most = pair.found.profile or (dims, dims, dims)
     for index, size in enumerate(dims):
         if size != -1 and not least[index] <= size <= most[index]:
             name, between = pair.tensor.name, f"between {least[index]} and {most[index]}"
-            message = f'input "{name}": model expected the shape of dimension {index} to be {between}'
-            hint = f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
+            message = (
+                f'input "{name}": model expected the shape of dimension {index} to be {between}'
+            )
+            hint = (
+                f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
+            )
             yield dims_problem(pair, f"{message}, got {size}", hint)
 
 
@@ -227,7 +262,10 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in _plans(model):
         profiles = [each.profile[2] for each in file.inputs if each.profile]
-        size, most = config.max_batch_size, min((each[0] for each in profiles if each), default=None)
+        size, most = (
+            config.max_batch_size,
+            min((each[0] for each in profiles if each), default=None),
+        )
         is_batched = _has_batches(list(pairs(file, config)))
         allowed = most if is_batched else 0
         if allowed is not None and size > allowed:

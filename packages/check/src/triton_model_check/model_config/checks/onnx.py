@@ -58,15 +58,21 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for file, config in model.completed_configs:
         if _contradicts_batching(model, file, config):
-            message = "model does not support batching while non-zero max_batch_size is specified, got "
+            message = (
+                "model does not support batching while non-zero max_batch_size is specified, got "
+            )
             message += f"max_batch_size {config.max_batch_size}"
-            fixed = ", ".join(f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors)
+            fixed = ", ".join(
+                f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors
+            )
             hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
             yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
-    return model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
+    return (
+        model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
+    )
 
 
 # Names.
@@ -93,7 +99,8 @@ def _required(file: ModelFile) -> list[str]:
 
 def _input_count(config: Any) -> int:
     controls = sum(
-        len({control.kind for control in each.control}) for each in config.sequence_batching.control_input
+        len({control.kind for control in each.control})
+        for each in config.sequence_batching.control_input
     )
     required = sum(1 for each in config.input if not each.optional)
     return required + len(config.batch_input) + controls + len(config.sequence_batching.state)
@@ -136,7 +143,9 @@ def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Proble
     known = frozenset(names)
     for index, each in enumerate(getattr(config, field)):
         if each.name and each.name not in known:
-            message = f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
+            message = (
+                f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
+            )
             hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
             yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
 
@@ -200,7 +209,9 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
 # Dims.
 
 
-@rule("onnx-dims", "onnxruntime", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported")
+@rule(
+    "onnx-dims", "onnxruntime", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported"
+)
 def dims(model: ModelUnderCheck) -> Iterator[Problem]:
     """The dims of each tensor agree with the shape of the model's tensor.
 
@@ -215,7 +226,9 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
                 continue
             is_filled_in = model.config is None or not getattr(model.config, pair.field)
             if is_filled_in and 0 in pair.tensor.dims:
-                message = f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
+                message = (
+                    f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
+                )
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
@@ -241,7 +254,11 @@ def _dims_problem(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, st
     if is_batched and shape[0] != -1:
         return _not_batched(pair, shape)
     full = [-1, *given] if is_batched else given
-    return None if _fits(full, shape, pair.field, is_exact) else different(pair, full, shape, is_batched)
+    return (
+        None
+        if _fits(full, shape, pair.field, is_exact)
+        else different(pair, full, shape, is_batched)
+    )
 
 
 def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
@@ -259,21 +276,31 @@ def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
 
 
 def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
-    message = f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
+    message = (
+        f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
+    )
     return message, "write dims: [ 1 ]"
 
 
 def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
-    message += "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
+    message = (
+        f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
+    )
+    message += (
+        "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
+    )
     fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
     return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
 
 
-def different(pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
+def different(
+    pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool
+) -> tuple[str, str]:
     """Return message and hint for dims that do not fit a shape; both have the batch dimension, if any."""
     message = f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) '
-    message += f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
+    message += (
+        f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
+    )
     wanted = list(shape[1:] if is_batched else shape)
     hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
     lacks_batch_size = not is_batched and [-1, *given] == list(shape)
@@ -295,7 +322,13 @@ _CONTROL_VALUES = {
 }
 
 
-@rule("onnx-control", "onnxruntime", when=("sequence_batching",), needs_files=True, source=_VALIDATE_CONTROLS)
+@rule(
+    "onnx-control",
+    "onnxruntime",
+    when=("sequence_batching",),
+    needs_files=True,
+    source=_VALIDATE_CONTROLS,
+)
 def control(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each sequence control is an input of the model, with shape [1] and the data type of its values.
 
@@ -325,7 +358,9 @@ def _control_problem(
     given = _control_type(control)
     if given and found.data_type and given != found.data_type:
         message = f"sequence control '{name}', the model expects data-type {found.data_type}"
-        return f"{message} but the model configuration specifies {given}", _control_hint(control, found)
+        return f"{message} but the model configuration specifies {given}", _control_hint(
+            control, found
+        )
     return None
 
 
@@ -339,4 +374,8 @@ def _control_hint(control: Any, found: ModelTensor) -> str:
     if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
         return f"write data_type: {found.data_type}"
     fields = [field for field, name in _CONTROL_VALUES.items() if name == found.data_type]
-    return f"write {fields[0]}" if fields else "export the model with this input as INT32, FP32 or BOOL"
+    return (
+        f"write {fields[0]}"
+        if fields
+        else "export the model with this input as INT32, FP32 or BOOL"
+    )

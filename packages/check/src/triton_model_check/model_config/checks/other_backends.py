@@ -52,11 +52,16 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
     place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
     if value not in TREE_MODEL_FILES:
         hint = did_you_mean(value, TREE_MODEL_FILES, f"write one of {quoted(TREE_MODEL_FILES)}")
-        message, fix = f"{value} not recognized as a valid serialization format", meant(hint, *_VALUE)
+        message, fix = (
+            f"{value} not recognized as a valid serialization format",
+            meant(hint, *_VALUE),
+        )
         yield Problem(message, place, hint, fix=fix)
     for file in model.model_files:
         if file.model_type not in ("", value):
-            message = f'"{file.path.name}" has the format {file.model_type}, but model_type is {value}'
+            message = (
+                f'"{file.path.name}" has the format {file.model_type}, but model_type is {value}'
+            )
             yield Problem(message, place, _tree_hint(file))
 
 
@@ -72,7 +77,9 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
 
     The parameter is ``output_class``; images from 25.09 on also accept ``is_classifier``.
     """
-    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
+    name = next(
+        (each for each in ("output_class", "is_classifier") if each in model.config_parameters), ""
+    )
     if not name:
         example = _PARAMETER % ("output_class", "true")
         hint = f"add {example} for a classifier, or false for a regression model"
@@ -97,18 +104,29 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
     features: with fewer it reads beyond the request, with more it begins later rows at the wrong value. The
     number of features is read from files of LightGBM, and of XGBoost in JSON and UBJSON.
     """
-    counts = [file.inputs[0].shape[1] for file in model.model_files if file.inputs and file.inputs[0].shape]
+    counts = [
+        file.inputs[0].shape[1]
+        for file in model.model_files
+        if file.inputs and file.inputs[0].shape
+    ]
     for field, index, tensor in model.tensors:
         given = tree_row_size(tensor, model.config.max_batch_size)
         wrong = [count for count in counts if given is not None and count != given]
         if field == "input" and tensor.name == "input__0" and wrong:
             dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
-            message = f"the model has {wrong[0]} features, but a row of the input has {given} values"
-            yield Problem(message, (field, index, "dims"), f"write dims: {dims}", fix=unsafe(put(f"{dims}")))
+            message = (
+                f"the model has {wrong[0]} features, but a row of the input has {given} values"
+            )
+            yield Problem(
+                message, (field, index, "dims"), f"write dims: {dims}", fix=unsafe(put(f"{dims}"))
+            )
 
 
 @warning(
-    "tree-version", "fil", source="fil_backend docs/model_support.md, Version Compatibility", needs_files=True
+    "tree-version",
+    "fil",
+    source="fil_backend docs/model_support.md, Version Compatibility",
+    needs_files=True,
 )
 def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The FIL backend of the image supports the format of the XGBoost that wrote the model.
@@ -140,7 +158,10 @@ _LEADING_INTEGER = re.compile(r"\s*[+-]?[0-9]+")
 
 
 @rule(
-    "onnx-parameter", "onnxruntime", source="onnxruntime_backend ModelState::ModelState", when=("parameters",)
+    "onnx-parameter",
+    "onnxruntime",
+    source="onnxruntime_backend ModelState::ModelState",
+    when=("parameters",),
 )
 def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
     """The values of the backend's parameters are numbers and booleans that it can read.
@@ -222,5 +243,6 @@ def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
         return False  # the server looks in its working directory, and for a bare name where the loader looks
     name = posixpath.basename(path)
     return any(
-        name in names for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))
+        name in names
+        for names in (model.folder.entries, *map(model.folder.list, model.versions_to_load))
     )

@@ -8,7 +8,14 @@ from functools import partial
 
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.model_config.backends import fix_of_wrong_backend
-from triton_model_check.model_config.fixing.steps import put, replace_word, safe, string, string_meant, unsafe
+from triton_model_check.model_config.fixing.steps import (
+    put,
+    replace_word,
+    safe,
+    string,
+    string_meant,
+    unsafe,
+)
 from triton_model_check.model_config.model_under_check import ModelUnderCheck
 from triton_model_check.model_config.python_calls import find_tensors
 from triton_model_check.model_config.rules import Problem, rule, warning
@@ -31,7 +38,9 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for version in model.versions_to_load:
         if not version.isdigit():
             continue  # layout-version-name reports it
-        is_special = f"{version}/{file}" in model.folder.special_files  # layout-special-file reports it
+        is_special = (
+            f"{version}/{file}" in model.folder.special_files
+        )  # layout-special-file reports it
         if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
         existing = model.folder.list(version)
@@ -78,7 +87,9 @@ def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
     for source in model.python_sources:
         if source.fault is not None:
             line, column = source.fault.lineno, source.fault.offset
-            yield Problem(f"syntax error: {source.fault.msg}", path=source.path, line=line, column=column)
+            yield Problem(
+                f"syntax error: {source.fault.msg}", path=source.path, line=line, column=column
+            )
 
 
 @_rule("python-class", source="triton python_backend Stub::Initialize")
@@ -95,7 +106,9 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
             rename = f'rename class "{similar}" to "TritonPythonModel"'
             hint = rename if similar else "add a class TritonPythonModel"
             fix = unsafe(replace_word(similar, "TritonPythonModel")) if similar else None
-            yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint, fix=fix)
+            yield Problem(
+                "model file has no class TritonPythonModel", path=source.path, hint=hint, fix=fix
+            )
 
 
 @_rule(
@@ -160,7 +173,9 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
         place = ("parameters", "FORCE_CPU_ONLY_INPUT_TENSORS")
         word = {"true": "yes", "false": "no"}.get(value.lower(), value.lower())
         fix = safe(put(string(word), "value", "string_value")) if word in ("yes", "no") else None
-        yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place, fix=fix)
+        yield Problem(
+            f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place, fix=fix
+        )
 
 
 @rule(
@@ -181,7 +196,9 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.completes_tensors:
         return
     if config is None or not (config.input or config.output):
-        misplaced = [each for each in model.versions_to_load if "config.pbtxt" in model.folder.list(each)]
+        misplaced = [
+            each for each in model.versions_to_load if "config.pbtxt" in model.folder.list(each)
+        ]
         hint = f"move {misplaced[0]}/config.pbtxt to the model's folder" if misplaced else None
         missing = "" if config is not None else ": there is no config.pbtxt"
         yield Problem(f"the model has no inputs and no outputs{missing}", hint=hint)
@@ -202,7 +219,9 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     inputs = {tensor.name for tensor in (*config.input, *sequence.control_input)}
     inputs |= {name for each in config.batch_input for name in each.target_name}
     inputs |= {each.input_name for each in sequence.state}
-    outputs = {tensor.name for tensor in config.output} | {each.output_name for each in sequence.state}
+    outputs = {tensor.name for tensor in config.output} | {
+        each.output_name for each in sequence.state
+    }
     for source in model.python_sources:
         for each in find_tensors(source.tree) if source.tree else ():
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
@@ -232,7 +251,9 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = did_you_mean(name, others, "add its folder beside the folder of this model")
             message = f'{where} "{name}", which the repository does not contain'
             fix = string_meant(name, hint, site.line) if site else None
-            yield Problem(message, path=site and site.path, line=site and site.line, hint=hint, fix=fix)
+            yield Problem(
+                message, path=site and site.path, line=site and site.line, hint=hint, fix=fix
+            )
 
 
 @warning("python-called-model-unknown", "calls", source=_README, needs_files=True)
@@ -250,7 +271,9 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
         "or write the name as a string"
     )
     for site in calls.unknown:
-        message = "calls a model whose name is not a string, so that it is not packed with this model"
+        message = (
+            "calls a model whose name is not a string, so that it is not packed with this model"
+        )
         yield Problem(message, path=site.path, line=site.line, hint=hint)
 
 

@@ -30,7 +30,13 @@ PARAMETER = ENVIRONMENT_PARAMETER
 PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
-_STDLIB = sys.stdlib_module_names | {"asynchat", "asyncore", "distutils", "imp", "smtpd"}  # until Python 3.11
+_STDLIB = sys.stdlib_module_names | {
+    "asynchat",
+    "asyncore",
+    "distutils",
+    "imp",
+    "smtpd",
+}  # until Python 3.11
 # Packages on PyPI that have another name than their module.
 _DISTRIBUTIONS = load("names")["distributions"]
 #: Registers a rule about the content of the environment of a model.
@@ -55,7 +61,9 @@ def environment_of(model: ModelUnderCheck) -> PackedEnvironment | None:
 
 
 @environment_rule(
-    "python-environment", source=_MANAGER, hint="add the archive to the model's folder, or fix the path"
+    "python-environment",
+    source=_MANAGER,
+    hint="add the archive to the model's folder, or fix the path",
 )
 def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
@@ -102,12 +110,16 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
     if found is None or not model.folder.exists(*_parts(model)):
         return
     if found.other_format:
-        message = f"the archive has the format {found.other_format}, which the backend does not unpack"
+        message = (
+            f"the archive has the format {found.other_format}, which the backend does not unpack"
+        )
         yield Problem(f"{PARAMETER}: {message}", PLACE, "pack it as .tar.gz")
     elif not found.is_archive:
         message = "archive_read_open_filename() failed: the file is not an archive, or is damaged"
         hint = "pack the environment again, or download the file again"
-        yield Problem(f"{PARAMETER}: {message}", PLACE, hint, path=pointer_path(model, *_parts(model)))
+        yield Problem(
+            f"{PARAMETER}: {message}", PLACE, hint, path=pointer_path(model, *_parts(model))
+        )
     elif found.is_complete and found.activate != ACTIVATE:
         message = f'{PARAMETER}: "{ACTIVATE}" does not exist at the root of the environment'
         if found.activate is None:
@@ -132,7 +144,9 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.target.is_prebuilt_image:
         name = path.rpartition("/")[2]
         hint = f"add the archive to the model's folder, and write {_MODEL_DIRECTORY}/{name}"
-        yield Problem(f'{PARAMETER} must not be a relative path or a URL, got "{path}"', PLACE, hint)
+        yield Problem(
+            f'{PARAMETER} must not be a relative path or a URL, got "{path}"', PLACE, hint
+        )
 
 
 @warning(
@@ -149,7 +163,9 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     path = model.parameter(PARAMETER)
     if path.startswith("/") and model.target.is_prebuilt_image:
-        yield Problem(f'{PARAMETER} is outside the model, so it was not checked, got "{path}"', PLACE)
+        yield Problem(
+            f'{PARAMETER} is outside the model, so it was not checked, got "{path}"', PLACE
+        )
 
 
 @environment_rule(
@@ -169,7 +185,9 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     if wanted is None or found is None or _OWN_STUB in model.folder.entries:
         return
     if found.python is not None and found.python != wanted:
-        yield Problem(f"the environment has Python {found.python}, the image has Python {wanted}", PLACE)
+        yield Problem(
+            f"the environment has Python {found.python}, the image has Python {wanted}", PLACE
+        )
 
 
 @environment_rule(
@@ -191,7 +209,9 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     is_new = found.numpy is not None and not found.numpy.startswith(("0.", "1."))
     if is_new and _OWN_STUB not in model.folder.entries:
-        yield Problem(f"the environment has NumPy {found.numpy}, which image {version} cannot use", PLACE)
+        yield Problem(
+            f"the environment has NumPy {found.numpy}, which image {version} cannot use", PLACE
+        )
 
 
 # --- imports ----------------------------------------------------------------------------------------------
@@ -233,7 +253,9 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
     for package, (path, each) in _missing(model).items():
         where = "packed environment" if model.parameter(PARAMETER) else "image"
         hint = _import_hint(model, _DISTRIBUTIONS.get(package, package))
-        yield Problem(f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint)
+        yield Problem(
+            f'the {where} has no package "{package}"', path=path, line=each.line, hint=hint
+        )
 
 
 def imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:

@@ -24,7 +24,10 @@ _multi_rule = partial(rule, platforms=("sagemaker-multi-model",))
 
 
 @_single_rule(
-    "sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into its own folder"
+    "sagemaker-config-at-root",
+    "repository",
+    source=_SERVE,
+    hint="move the model into its own folder",
 )
 def config_at_root(context: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive has no ``config.pbtxt`` at its root.
@@ -32,12 +35,18 @@ def config_at_root(context: RepositoryContext) -> Iterator[Problem]:
     The start script of the image rejects it, even if there is also a valid model.
     """
     if context.root is not None:
-        message = "Incorrect directory structure: config.pbtxt is at the root, not in a top level folder"
+        message = (
+            "Incorrect directory structure: config.pbtxt is at the root, not in a top level folder"
+        )
         yield Problem(message, path="config.pbtxt")
 
 
 @rule(
-    "sagemaker-no-model", "repository", source=_SERVE, hint="add a folder for each model", platforms=SAGEMAKER
+    "sagemaker-no-model",
+    "repository",
+    source=_SERVE,
+    hint="add a folder for each model",
+    platforms=SAGEMAKER,
 )
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
     """The archive contains at least one folder.
@@ -65,7 +74,9 @@ def default_model(context: RepositoryContext) -> Iterator[Problem]:
     models = [name for name in folders if name in context.folders] or folders
     ensembles = [name for name, folder in context.folders.items() if folder.is_ensemble]
     hint = f'set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME, for example to "{(ensembles or models)[0]}"'
-    yield Problem(f"More than 1 model directory found in model repository: {quoted(folders)}", hint=hint)
+    yield Problem(
+        f"More than 1 model directory found in model repository: {quoted(folders)}", hint=hint
+    )
 
 
 @_single_rule("sagemaker-default-model-absent", "repository", source=_SERVE)
@@ -82,7 +93,9 @@ def default_model_absent(context: RepositoryContext) -> Iterator[Problem]:
     yield Problem(f'{message}, got "{name}"', hint=hint)
 
 
-@_single_rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder without spaces")
+@_single_rule(
+    "sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder without spaces"
+)
 def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a served model contains no spaces.
 
@@ -107,7 +120,9 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     if context.root is not None:
         return
     # python-calls-on-multi-model-endpoint reports archives with models that call others.
-    for archive in (each for each in context.archives if context.calls.keys().isdisjoint(each.folders)):
+    for archive in (
+        each for each in context.archives if context.calls.keys().isdisjoint(each.folders)
+    ):
         ensembles = [name for name in archive.folders if _reads_as_ensemble(context, name)]
         path = f"{archive.model}/config.pbtxt" if archive.model in context.folders else "."
         if len(ensembles) > 1:
@@ -138,7 +153,10 @@ def _reads_as_ensemble(context: RepositoryContext, name: str) -> bool:
 
 
 @_multi_rule(
-    "sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by a copy of the folder"
+    "sagemaker-archive-link",
+    "repository",
+    source=_LOADER,
+    hint="replace the link by a copy of the folder",
 )
 def archive_link(context: RepositoryContext) -> Iterator[Problem]:
     """The folder that a multi-model archive serves is not a symbolic link.
@@ -152,7 +170,13 @@ def archive_link(context: RepositoryContext) -> Iterator[Problem]:
 
 
 _OUT_OF_MEMORY = (
-    *("CUDA out of memory", "CUDA_OUT_OF_MEMORY", "Out of memory", "Out Of Memory", "out of memory"),
+    *(
+        "CUDA out of memory",
+        "CUDA_OUT_OF_MEMORY",
+        "Out of memory",
+        "Out Of Memory",
+        "out of memory",
+    ),
     *("MemoryError", "OutOfMemory", "OOM"),
 )
 
@@ -172,7 +196,9 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     phrase = next((phrase for phrase in _OUT_OF_MEMORY if phrase in model.name), None)
     if phrase:
-        message = f'the name of the model contains "{phrase}", which turns every error into status 507'
+        message = (
+            f'the name of the model contains "{phrase}", which turns every error into status 507'
+        )
         yield Problem(message, path=model.folder.path)
 
 
@@ -221,7 +247,9 @@ def _served_decoupled(model: ModelUnderCheck) -> bool:
 
 def _can_stream(model: ModelUnderCheck) -> bool:
     version = model.target.image_version
-    return model.target.mode == "single" and (version is None or image_version(version).has_inference_type)
+    return model.target.mode == "single" and (
+        version is None or image_version(version).has_inference_type
+    )
 
 
 def _decoupled_message(model: ModelUnderCheck) -> str:

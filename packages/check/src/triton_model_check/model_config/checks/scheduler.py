@@ -17,7 +17,13 @@ _CONTROLS = "triton core GetBooleanSequenceControlProperties"
 _START, _READY, _END, _CORRID = range(4)
 _VALUE_LISTS = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _ANY_VALUES = "either 'int32_false_true', 'fp32_false_true' or 'bool_false_true'"
-_CORRELATION_TYPES = {4: "TYPE_UINT32", 5: "TYPE_UINT64", 8: "TYPE_INT32", 9: "TYPE_INT64", 13: "TYPE_STRING"}
+_CORRELATION_TYPES = {
+    4: "TYPE_UINT32",
+    5: "TYPE_UINT64",
+    8: "TYPE_INT32",
+    9: "TYPE_INT64",
+    13: "TYPE_STRING",
+}
 
 
 @warning(
@@ -32,12 +38,20 @@ def dynamic_batching(model: ModelUnderCheck) -> Iterator[Problem]:
     With 0 Triton never forms a batch. The rule skips models whose backend may set ``max_batch_size``.
     """
     config = model.config
-    if config.HasField("dynamic_batching") and config.max_batch_size == 0 and not model.completes_tensors:
+    if (
+        config.HasField("dynamic_batching")
+        and config.max_batch_size == 0
+        and not model.completes_tensors
+    ):
         message = "max_batch_size: must be at least 1 when dynamic_batching is set, got 0"
         yield Problem(message, ("dynamic_batching",), fix=unsafe(remove()))
 
 
-@rule("scheduler-preferred-batch-size", when=("dynamic_batching", "sequence_batching"), source=_VALIDATE)
+@rule(
+    "scheduler-preferred-batch-size",
+    when=("dynamic_batching", "sequence_batching"),
+    source=_VALIDATE,
+)
 def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each preferred batch size is between 1 and ``max_batch_size``.
 
@@ -57,7 +71,10 @@ def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             if not 1 <= size <= config.max_batch_size:
                 must = "must be positive" if size < 1 else "must be <= max batch size"
                 message = f"{name} {must}, got {size}"
-                hint, field = _batch_size_hint(size, config.max_batch_size), (*place, "preferred_batch_size")
+                hint, field = (
+                    _batch_size_hint(size, config.max_batch_size),
+                    (*place, "preferred_batch_size"),
+                )
                 yield Problem(message, (*field, index), hint, fix=unsafe(remove()))
 
 
@@ -128,13 +145,22 @@ def preserve_ordering(model: ModelUnderCheck) -> Iterator[Problem]:
         message = "Only one priority level is allowed when 'preserve_ordering' is true"
         yield Problem(f"{message}, got {batching.priority_levels}", place, fix=unsafe(remove()))
     policies = (batching.default_queue_policy, *batching.priority_queue_policy.values())
-    if any(policy.default_timeout_microseconds and policy.timeout_action == 1 for policy in policies):
-        message = "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true"
+    if any(
+        policy.default_timeout_microseconds and policy.timeout_action == 1 for policy in policies
+    ):
+        message = (
+            "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true"
+        )
         hint = "remove preserve_ordering, or set timeout_action: REJECT"
         yield Problem(message, place, hint, fix=unsafe(remove()))
 
 
-@rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="remove response_cache")
+@rule(
+    "scheduler-response-cache",
+    when=("response_cache",),
+    source=_VALIDATE,
+    hint="remove response_cache",
+)
 def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with sequence batching and a decoupled model have no response cache.
 
@@ -206,7 +232,9 @@ def control_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     seen: set[int] = set()
     for place, control in _controls(model):
         if control.kind in seen:
-            yield Problem(f"sequence batching specifies multiple {_kind_name(control)} tensors", place)
+            yield Problem(
+                f"sequence batching specifies multiple {_kind_name(control)} tensors", place
+            )
         seen.add(control.kind)
 
 
@@ -220,7 +248,9 @@ def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
         given = [name for name in _VALUE_LISTS if len(getattr(control, name))]
         if control.kind == _CORRID:
             if given:
-                message = f"sequence batching must not specify {_ANY_VALUES} for CONTROL_SEQUENCE_CORRID"
+                message = (
+                    f"sequence batching must not specify {_ANY_VALUES} for CONTROL_SEQUENCE_CORRID"
+                )
                 hint, fix = f"remove {given[0]}, and set data_type", safe(*map(remove, given))
                 yield Problem(f"{message}, got {given[0]}", place, hint, fix=fix)
         elif len(given) != 1:
@@ -237,7 +267,9 @@ def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, f"write {given[0]}: {example}", fix=fix)
 
 
-@rule("scheduler-correlation-type", "sequence", source="triton core GetTypedSequenceControlProperties")
+@rule(
+    "scheduler-correlation-type", "sequence", source="triton core GetTypedSequenceControlProperties"
+)
 def correlation_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The correlation id is a 32-bit or 64-bit integer, or a string.
 
@@ -251,7 +283,12 @@ def correlation_type(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, hint)
 
 
-@rule("scheduler-slot-utilization", "sequence", source=_VALIDATE, hint="write a fraction between 0 and 1")
+@rule(
+    "scheduler-slot-utilization",
+    "sequence",
+    source=_VALIDATE,
+    hint="write a fraction between 0 and 1",
+)
 def slot_utilization(model: ModelUnderCheck) -> Iterator[Problem]:
     """``minimum_slot_utilization`` is between 0 and 1.
 
@@ -261,7 +298,8 @@ def slot_utilization(model: ModelUnderCheck) -> Iterator[Problem]:
     if value < 0 or value > 1:
         place = ("sequence_batching", "direct", "minimum_slot_utilization")
         yield Problem(
-            f"sequence batching minimum slot utilization must be in range [0.0, 1.0], got {value:g}", place
+            f"sequence batching minimum slot utilization must be in range [0.0, 1.0], got {value:g}",
+            place,
         )
 
 

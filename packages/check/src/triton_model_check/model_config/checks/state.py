@@ -60,11 +60,17 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
         if not _fits(start.dims, state.dims):
             message = f"'initial_state' dims don't match 'state' dims {list(state.dims)}"
             hint = "write the dims of the state, with a size for each -1"
-            same = unsafe(put(f"{list(state.dims)}", 0, "dims")) if _fits(state.dims, state.dims) else None
+            same = (
+                unsafe(put(f"{list(state.dims)}", 0, "dims"))
+                if _fits(state.dims, state.dims)
+                else None
+            )
             yield Problem(f"{message}, got {list(start.dims)}", where, hint, fix=same)
         if start.WhichOneof("state_data") is None:
             message = "initial_state setting expects state to have state_data set"
-            yield Problem(message, where, "add zero_data: true", fix=unsafe(put("true", 0, "zero_data")))
+            yield Problem(
+                message, where, "add zero_data: true", fix=unsafe(put("true", 0, "zero_data"))
+            )
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)
@@ -89,13 +95,17 @@ def file_problems(
         yield Problem(fault[0], field, fault[1], path=pointer_path(model, folder, *file.split("/")))
 
 
-def _file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
+def _file_fault(
+    model: ModelUnderCheck, folder: str, file: str, tensor: Any
+) -> tuple[str, str] | None:
     size = model.folder.size_of(folder, *file.split("/"))
     if size is None:
         message = f'failed to open file for read: no such file or directory, got "{folder}/{file}"'
         return message, f"add the file {folder}/{file} to the model's folder"
     if folder == "warmup" and data_type_name(tensor.data_type) == "TYPE_STRING":
-        return _string_fault(model.folder.read(folder, *file.split("/")), f"{folder}/{file}", tensor.dims)
+        return _string_fault(
+            model.folder.read(folder, *file.split("/")), f"{folder}/{file}", tensor.dims
+        )
     row = by_data_type(data_type_name(tensor.data_type))
     if row is None or row.item_size is None or any(dim < 0 for dim in tensor.dims):
         return None
@@ -114,8 +124,13 @@ def _string_fault(content: bytes | None, file: str, dims: Sequence[int]) -> tupl
         start = position + _LENGTH_BYTES
         position = start + int.from_bytes(content[position:start], "little")
         if max(start, position) > len(content):
-            message = f"incomplete string {count} of {wanted} in {file}, which has {len(content)} bytes"
-            return message, "write each string with its length in four bytes, little-endian, before it"
+            message = (
+                f"incomplete string {count} of {wanted} in {file}, which has {len(content)} bytes"
+            )
+            return (
+                message,
+                "write each string with its length in four bytes, little-endian, before it",
+            )
         count += 1
     if content is not None and wanted > 0 and position < len(content):
         return f"{file} has more than {wanted} strings", "write the strings of one row"

@@ -149,13 +149,17 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     if version is None or _may_have_others(model) or model.config.platform == "ensemble":
         return
     known = image_version(version)
-    is_reported = model.backend in known.removed_backends or image_of_backend(model.backend, version)
+    is_reported = model.backend in known.removed_backends or image_of_backend(
+        model.backend, version
+    )
     if not model.backend or model.backend in known.backends or is_reported or _has_backend(model):
         return
     if not model.target.is_sagemaker and any(misspelled(model)):
         return
     message = f'unable to find backend library for backend "{model.backend}" in image {version}'
-    hint = did_you_mean(model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}")
+    hint = did_you_mean(
+        model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}"
+    )
     if not model.target.is_sagemaker:
         hint += f"; if you have added this backend to the server, use --backends {model.backend}"
     yield Problem(message, ("backend",), hint)
@@ -252,14 +256,18 @@ def _loaded_at_once(context: RepositoryContext) -> list[str]:
     """Return the models that can be loaded together; a model of several archives is loaded several times."""
     if context.target.mode == "single" or not context.archives:
         return sorted(context.loaded)
-    return [name for archive in context.archives for name in archive.folders if name in context.models]
+    return [
+        name for archive in context.archives for name in archive.folders if name in context.models
+    ]
 
 
 def _shared_bytes(model: ModelUnderCheck) -> float:
     if model.backend != "python" or model.config is None:
         return 0
     batch = max(1, model.config.max_batch_size)
-    sides = [sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)]
+    sides = [
+        sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)
+    ]
     region = model.target.shm_default_byte_size or _SHARED_MEMORY_DEFAULT
     return float(instance_count(model) * (region + 1.25 * batch * sum(sides)))
 
@@ -312,7 +320,9 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
     limit = context.target.storage_gb
     if limit is None:
         return
-    sizes = [files.size_bytes for name, files in context.packed_files.items() if name in context.loaded]
+    sizes = [
+        files.size_bytes for name, files in context.packed_files.items() if name in context.loaded
+    ]
     largest = max(sizes, default=0) if context.target.mode == "multi-model" else sum(sizes)
     if largest > limit * 10**9:
         yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
@@ -331,10 +341,17 @@ def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     The rule skips Python models, which decide for themselves what they load and where.
     """
     memory = model.target.gpu_memory_mib
-    if not memory or not model.target.gpu_count or model.backend in ("python", "", "vllm", "tensorrtllm"):
+    if (
+        not memory
+        or not model.target.gpu_count
+        or model.backend in ("python", "", "vllm", "tensorrtllm")
+    ):
         return
     size = sum(
-        model.folder.size_of(version, model.completed.model_file) or 0 for version in model.versions_to_load
+        model.folder.size_of(version, model.completed.model_file) or 0
+        for version in model.versions_to_load
     )
     if size > memory * _MIB:
-        yield Problem(f"the weights need {size / _MIB:.0f} MiB of GPU memory, a GPU has {memory} MiB")
+        yield Problem(
+            f"the weights need {size / _MIB:.0f} MiB of GPU memory, a GPU has {memory} MiB"
+        )

@@ -27,7 +27,9 @@ def title(field: str, index: int, tensor: Any) -> str:
 
 def _without(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
     member = code.removeprefix("tensor-").replace("-", "_")
-    for field, index, tensor in model.tensors if member == "name" or not model.completes_tensors else ():
+    for field, index, tensor in (
+        model.tensors if member == "name" or not model.completes_tensors else ()
+    ):
         if not getattr(tensor, member):
             yield Problem(f"{title(field, index, tensor)} must specify '{member}'", (field, index))
 
@@ -37,20 +39,23 @@ tensor_data_type = reported("tensor-data-type", _without)
 tensor_dims = reported("tensor-dims", _without)
 
 
-@rule("tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for a variable size")
+@rule(
+    "tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for a variable size"
+)
 def dim_value(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each dim is at least 1, or -1 for a variable size.
 
     The same applies to the shape of ``reshape``.
     """
     for field, index, tensor in model.tensors:
-        for where, values in ((("dims",), tensor.dims), (("reshape", "shape"), tensor.reshape.shape)):
+        for where, values in (
+            (("dims",), tensor.dims),
+            (("reshape", "shape"), tensor.reshape.shape),
+        ):
             for position, value in enumerate(values):
                 if value < 1 and value != -1:
                     what = "reshape dimensions" if where[0] == "reshape" else "dimension"
-                    message = (
-                        f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate "
-                    )
+                    message = f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate "
                     message += f"a variable-size dimension, got {value}"
                     fix = None if tensor.HasField("reshape") else unsafe(put("-1"))
                     yield Problem(message, (field, index, *where, position), fix=fix)
@@ -81,7 +86,9 @@ def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: i
     if not after:
         if max_batch_size == 0:
             return _EMPTY_RESHAPE
-        return None if list(before) == [1] * len(before) else "has different size for dims and reshape"
+        return (
+            None if list(before) == [1] * len(before) else "has different size for dims and reshape"
+        )
     sizes = _sizes_between_wildcards(before), _sizes_between_wildcards(after)
     if len(sizes[0]) != len(sizes[1]):
         return "has different number of variable-size dimensions for dims and reshape"
@@ -112,7 +119,9 @@ def image_format(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (1, 2) and len(tensor.dims) != 3:
-            message = f"{title('input', index, tensor)}: NHWC/NCHW require 3 dims, got {len(tensor.dims)}"
+            message = (
+                f"{title('input', index, tensor)}: NHWC/NCHW require 3 dims, got {len(tensor.dims)}"
+            )
             yield Problem(message, ("input", index, "format"), fix=unsafe(remove()))
 
 
@@ -132,7 +141,9 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
     for field, index, tensor in model.tensors:
         for flag, what in _TENSORRT_FLAGS.items():
             if getattr(tensor, flag) and not is_tensorrt:
-                message = f"{title(field, index, tensor)}: {what} only supported for TensorRT platform"
+                message = (
+                    f"{title(field, index, tensor)}: {what} only supported for TensorRT platform"
+                )
                 yield Problem(message, (field, index, flag), f"remove {flag}", fix=safe(remove()))
         if tensor.is_non_linear_format_io and is_tensorrt and len(tensor.dims) != 3:
             place = (field, index, "is_non_linear_format_io")
@@ -147,7 +158,9 @@ def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
     A model with two inputs of the same name loads, but every request has the wrong number of inputs. If a
     Python model may do without one of them, ``tensor-duplicate-optional-input`` reports it.
     """
-    if not model.folder.is_ensemble and (model.backend != "python" or has_too_many_inputs(model.config)):
+    if not model.folder.is_ensemble and (
+        model.backend != "python" or has_too_many_inputs(model.config)
+    ):
         yield from declared_twice("input", model.config.input)
 
 
@@ -175,7 +188,9 @@ def duplicate_output(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def has_too_many_inputs(config: Any) -> bool:
     """Whether a model requires more inputs than a request, which has each name once, can contain."""
-    return sum(not each.optional for each in config.input) > len({each.name for each in config.input})
+    return sum(not each.optional for each in config.input) > len(
+        {each.name for each in config.input}
+    )
 
 
 def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
@@ -185,8 +200,12 @@ def declared_twice(field: str, tensors: Sequence[Any]) -> Iterator[Problem]:
         if name and count > 1:
             first, *others = (index for index, each in enumerate(names) if each == name)
             steps = [remove(path=(field, index)) for index in others]
-            fix = (safe if all(tensors[first] == tensors[index] for index in others) else unsafe)(*steps)
-            yield Problem(f'{field} "{name}" is declared {count} times', (field, others[0]), fix=fix)
+            fix = (safe if all(tensors[first] == tensors[index] for index in others) else unsafe)(
+                *steps
+            )
+            yield Problem(
+                f'{field} "{name}" is declared {count} times', (field, others[0]), fix=fix
+            )
 
 
 @warning("tensor-missing", source=_OBSERVED, needs_files=True)
@@ -199,7 +218,9 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.completes_tensors or bool(config.input) == bool(config.output):
         return
     present, missing = ("input", "output") if config.input else ("output", "input")
-    yield Problem(f"the model has no {missing}", (present,), f"add {missing} with at least one tensor")
+    yield Problem(
+        f"the model has no {missing}", (present,), f"add {missing} with at least one tensor"
+    )
 
 
 def _unknown_types(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
@@ -277,5 +298,7 @@ def label_outside(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, output in enumerate(model.config.output):
         if ".." in output.label_filename.split("/"):
             place = ("output", index, "label_filename")
-            message = f"{title('output', index, output)}: label_filename is outside the model's folder"
+            message = (
+                f"{title('output', index, output)}: label_filename is outside the model's folder"
+            )
             yield Problem(f'{message}, got "{output.label_filename}"', place)

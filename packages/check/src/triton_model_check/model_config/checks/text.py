@@ -49,5 +49,7 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     if hit and "#" not in text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()]:
         line, column = line_and_column(text, hit.start())
         yield Problem(
-            f"a string contains an unfilled placeholder, got {hit.group()}", line=line, column=column
+            f"a string contains an unfilled placeholder, got {hit.group()}",
+            line=line,
+            column=column,
         )

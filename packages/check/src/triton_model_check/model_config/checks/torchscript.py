@@ -33,7 +33,9 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     for field in ("input", "output") if model.model_files else ():
         if model.config is None or not getattr(model.config, field):
             message = f"model configuration must contain at least one {field}, none were specified"
-            yield Problem(message, hint=f"write {field}s in config.pbtxt, with name, data_type and dims")
+            yield Problem(
+                message, hint=f"write {field}s in config.pbtxt, with name, data_type and dims"
+            )
 
 
 @rule("torchscript-input-count", "pytorch", needs_files=True, source=_VALIDATE)
@@ -53,7 +55,9 @@ def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _input_count(config: Any) -> int:
     controls = sum(len(each.control) for each in config.sequence_batching.control_input)
-    return len(config.input) + len(config.batch_input) + controls + len(config.sequence_batching.state)
+    return (
+        len(config.input) + len(config.batch_input) + controls + len(config.sequence_batching.state)
+    )
 
 
 @warning("torchscript-input-name", "pytorch", needs_files=True, source=_VALIDATE)
@@ -94,7 +98,9 @@ def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
             traced = file.traced_types[argument] if argument < len(file.traced_types) else given
             if given not in (traced, "TYPE_INVALID"):
                 name = file.inputs[argument].name
-                message = f'the model was traced with {traced} for the argument "{name}", got {given}'
+                message = (
+                    f'the model was traced with {traced} for the argument "{name}", got {given}'
+                )
                 place, fix = ("input", index, "data_type"), unsafe(put(traced))
                 yield Problem(message, place, f"write {traced}", fix=fix)
 
@@ -105,7 +111,9 @@ def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
     if all(name in names for name in given):
         return [names.index(name) for name in given]
     numbers = [name.rpartition("__")[2] for name in given if "__" in name]
-    if len(numbers) == len(given) and all(number.isdecimal() and len(number) < 5 for number in numbers):
+    if len(numbers) == len(given) and all(
+        number.isdecimal() and len(number) < 5 for number in numbers
+    ):
         return [int(number) for number in numbers]
     return list(range(len(given)))
 

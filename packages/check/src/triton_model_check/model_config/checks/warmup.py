@@ -26,7 +26,9 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
     for place, name, value in _inputs(model):
         if any(dim < 0 for dim in value.dims):
             message = f'warmup setting expects all variable-size dimensions are specified for input "{name}"'
-            yield Problem(f"{message}, got {list(value.dims)}", place, "write a size for each -1 in dims")
+            yield Problem(
+                f"{message}, got {list(value.dims)}", place, "write a size for each -1 in dims"
+            )
         if value.WhichOneof("input_data_type") is None:
             message = f'warmup setting expects input "{name}" to have input_data_type set'
             fix = unsafe(put("true", "value", "zero_data"))
@@ -71,7 +73,9 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
         if sample.batch_size == 0:
             continue
         missing = [
-            name for name, tensor in declared.items() if not tensor.optional and name not in sample.inputs
+            name
+            for name, tensor in declared.items()
+            if not tensor.optional and name not in sample.inputs
         ]
         if missing:
             message = f'warmup sample "{sample.name}" has no data for the inputs {quoted(missing)}'
@@ -82,7 +86,9 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
             yield from _mismatch(place, name, value, tensor)
 
 
-def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) -> Iterator[Problem]:
+def _mismatch(
+    place: tuple[str | int, ...], name: str, value: Any, tensor: Any
+) -> Iterator[Problem]:
     if value.data_type != tensor.data_type:
         wanted = data_type_name(tensor.data_type)
         got = data_type_name(value.data_type)

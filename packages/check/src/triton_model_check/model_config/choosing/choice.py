@@ -75,7 +75,9 @@ class Choice:
 
 
 def _patterns(ignores: Mapping[str, Sequence[str]], keyword: str) -> Patterns:
-    return tuple((each, _ignored_codes(codes, f'{keyword}["{each}"]')) for each, codes in ignores.items())
+    return tuple(
+        (each, _ignored_codes(codes, f'{keyword}["{each}"]')) for each, codes in ignores.items()
+    )
 
 
 def _ignored_codes(names: Iterable[str], keyword: str) -> frozenset[str]:
@@ -103,8 +105,12 @@ def codes_of(names: Iterable[str], keyword: str) -> frozenset[str]:
         codes = {name} if name in RULES else group_of(name)
         if not codes:
             known = [*RULES, *(rule.group for rule in RULES.values())]
-            hint = did_you_mean(name, known, "write a code that the check prints, or a chapter of the checks")
-            raise InvalidValueError(f'{keyword}: no check and no group has this name, got "{name}"; {hint}')
+            hint = did_you_mean(
+                name, known, "write a code that the check prints, or a chapter of the checks"
+            )
+            raise InvalidValueError(
+                f'{keyword}: no check and no group has this name, got "{name}"; {hint}'
+            )
         found |= codes
     return frozenset(found)
 
@@ -112,4 +118,6 @@ def codes_of(names: Iterable[str], keyword: str) -> frozenset[str]:
 def group_of(name: str) -> set[str]:
     """Return the codes of a chapter of the documentation, and those that begin with the name."""
     prefix, chapter = f"{name.rstrip('-')}-", name.replace("-", "_")
-    return {code for code, rule in RULES.items() if rule.group == chapter or code.startswith(prefix)}
+    return {
+        code for code, rule in RULES.items() if rule.group == chapter or code.startswith(prefix)
+    }

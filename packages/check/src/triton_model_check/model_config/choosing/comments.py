@@ -76,10 +76,14 @@ def _python_comments(content: bytes) -> Iterator[tuple[str, int, int]]:
                 yield token.string, token.start[0], token.start[1] + 1
 
 
-def _read(path: str, text: str, comments: Iterable[tuple[str, int, int]]) -> Iterator[IgnoreComment]:
+def _read(
+    path: str, text: str, comments: Iterable[tuple[str, int, int]]
+) -> Iterator[IgnoreComment]:
     """Yield the comments that ignore findings: the first thousand, each with its first hundred codes."""
     lines = text.split("\n")
-    code_lines = [number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != "#"]
+    code_lines = [
+        number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != "#"
+    ]
     found = (
         (match, line, column)
         for said, line, column in comments

@@ -108,7 +108,9 @@ def put(value: str, *below: str | int, path: FieldPath = ()) -> Step:
         if spans is not None:
             return [(*spans.value, value)]
         is_absent = isinstance(place[-1], str) and not _statements(locations, place)
-        return _addition(text, locations, place[:-1], f"{place[-1]}: {value}") if is_absent else None
+        return (
+            _addition(text, locations, place[:-1], f"{place[-1]}: {value}") if is_absent else None
+        )
 
     return step
 
@@ -120,7 +122,9 @@ def rename(name: str) -> Step:
     ]
 
 
-def _addition(text: str, locations: Locations, parent: FieldPath, statement: str) -> list[Change] | None:
+def _addition(
+    text: str, locations: Locations, parent: FieldPath, statement: str
+) -> list[Change] | None:
     newline = "\r\n" if "\r\n" in text else "\n"
     if not parent:
         before = "" if not text or text.endswith("\n") else newline
@@ -161,7 +165,11 @@ def _removal(text: str, span: Span) -> Change:
     after = _BLANKS_AFTER.match(text, end)
     assert after is not None
     if after.end(1) < after.end() or after[2] is not None:  # it is the last one in its line
-        return (before, after.end(), "") if text[before - 1 : before] in ("", "\n") else (before, end, "")
+        return (
+            (before, after.end(), "")
+            if text[before - 1 : before] in ("", "\n")
+            else (before, end, "")
+        )
     return start, end if text[start] == "," else after.end(1), ""
 
 
@@ -191,7 +199,11 @@ def replace_word(old: str, new: str) -> Step:
 def string_meant(old: str, hint: str | None, line: int | None = None) -> Remedy | None:
     """Write the name that a hint asks about into a string, which occurs once in the file or in its line."""
     name = suggested(hint)
-    return None if name is None else unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
+    return (
+        None
+        if name is None
+        else unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
+    )
 
 
 def _replace(pattern: str, new: str, line: int | None = None) -> Step:

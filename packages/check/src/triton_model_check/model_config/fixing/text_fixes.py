@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from triton_model_check.model_config.fixing.steps import Remedy, change, remove_statement, safe, unsafe
+from triton_model_check.model_config.fixing.steps import (
+    Remedy,
+    change,
+    remove_statement,
+    safe,
+    unsafe,
+)
 from triton_model_check.model_config.text import TextFault
 
 _WORD = r"[A-Za-z_]\w*"
@@ -22,7 +28,11 @@ _SPELLINGS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("couldn't parse integer", r'(["\'])-?\d+\1', lambda got: got[1:-1]),
     ("couldn't parse float", rf'(["\']){_NUMBER}\1', lambda got: got[1:-1]),
     ('expected ":"', "=", lambda _: ":"),
-    ('expected "true" or "false"', r'(["\']?)(?i:true|false)\1', lambda got: got.strip("\"'").lower()),
+    (
+        'expected "true" or "false"',
+        r'(["\']?)(?i:true|false)\1',
+        lambda got: got.strip("\"'").lower(),
+    ),
     ("expected string but found", rf"{_WORD}(?=\s)", lambda got: f'"{got}"'),
 )
 _VALUE = re.compile(r"[\w\"'\[.-]")

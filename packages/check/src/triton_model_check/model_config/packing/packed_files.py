@@ -98,7 +98,9 @@ class PackedFiles:
     def _enters(self, folder: _Parts, seen: set[tuple[int, int]]) -> bool:
         """Whether to look into a folder; through a link only if it is packed, and only once."""
         # A version directory is nearly never left out, and its files are asked for one by one if need be.
-        if len(folder) > MAX_DEPTH or (not folder[-1].isdigit() and not self._is_packed((*folder, ""))):
+        if len(folder) > MAX_DEPTH or (
+            not folder[-1].isdigit() and not self._is_packed((*folder, ""))
+        ):
             return False
         path = os.path.join(self._folder.directory, *folder)
         try:

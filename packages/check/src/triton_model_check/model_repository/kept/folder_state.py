@@ -47,7 +47,9 @@ class FolderState(NamedTuple):
             return False
 
 
-def folder_state(directory: str, *, without: Collection[str] = (), reads: bool = True) -> FolderState:
+def folder_state(
+    directory: str, *, without: Collection[str] = (), reads: bool = True
+) -> FolderState:
     """Return the state of a folder.
 
     Args:
@@ -70,7 +72,9 @@ def folder_state(directory: str, *, without: Collection[str] = (), reads: bool =
         if reads:
             state, is_large = _state(entry, status)
             content.update(state)
-            newest_large = max(newest_large, *times[entry.path, False][-2:]) if is_large else newest_large
+            newest_large = (
+                max(newest_large, *times[entry.path, False][-2:]) if is_large else newest_large
+            )
     with suppress(OSError):  # then it is not complete
         times[directory, False] = _times(os.stat(directory))
     newest = max((changed for each in times.values() for changed in each[-2:]), default=0)

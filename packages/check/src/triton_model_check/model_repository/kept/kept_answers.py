@@ -26,7 +26,10 @@ from triton_model_check.untrusted.rare_collections import rare_collections
 
 _BYTECODE = "__pycache__"
 # What answers depend on besides the folder. `onnx` is optional.
-_OWN, _OTHERS = ("triton_model_check", "constructs_triton_core"), ("google.protobuf", "onnx", "pathspec")
+_OWN, _OTHERS = (
+    ("triton_model_check", "constructs_triton_core"),
+    ("google.protobuf", "onnx", "pathspec"),
+)
 
 
 class KeptAnswers:

@@ -46,7 +46,9 @@ class KeptRepository(ModelRepository):
 
     def top_level_models(self) -> list[str]:
         """Return the models that no other needs, as :meth:`ModelRepository.top_level_models`."""
-        return list(self._answers.answer(self._asked("top level"), super().top_level_models, is_last=False))
+        return list(
+            self._answers.answer(self._asked("top level"), super().top_level_models, is_last=False)
+        )
 
     def _asked(self, *question: Any) -> str:
         """A question with all that was declared about the repository."""

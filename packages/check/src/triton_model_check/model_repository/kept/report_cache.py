@@ -69,5 +69,9 @@ def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 def finding_of(row: Mapping[str, Any]) -> Finding:
     """Return the finding of a value of :func:`as_json`."""
-    read = {name: _READ[name](value) for name, value in row.items() if name in _READ and value is not None}
+    read = {
+        name: _READ[name](value)
+        for name, value in row.items()
+        if name in _READ and value is not None
+    }
     return Finding(**{**row, **read})

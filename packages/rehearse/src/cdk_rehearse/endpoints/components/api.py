@@ -88,7 +88,9 @@ class InferenceComponents:
             return
         for member in ("VariantName", "InstanceType", "InstancePools", "ModelName"):
             if [each.get(member) for each in before] != [each.get(member) for each in after]:
-                raise ValidationError(f"{member} cannot change while inference components use the endpoint.")
+                raise ValidationError(
+                    f"{member} cannot change while inference components use the endpoint."
+                )
 
     # The operations.
 
@@ -101,7 +103,9 @@ class InferenceComponents:
         body = _body_of(wanted)
         self._check(body, variant, config)
         if "RuntimeConfig" not in wanted and not base_of(body):
-            raise ValidationError("RuntimeConfig is missing; no source says what SageMaker does without it.")
+            raise ValidationError(
+                "RuntimeConfig is missing; no source says what SageMaker does without it."
+            )
         copies = wanted.get("RuntimeConfig", {"CopyCount": 1})["CopyCount"]
         if copies < 1:
             raise ValidationError("Inference components copy count an integer larger than 0")
@@ -144,7 +148,9 @@ class InferenceComponents:
         component = self.find(wanted["InferenceComponentName"])
         body = _body_of(wanted)
         if not body and "RuntimeConfig" not in wanted:
-            raise ValidationError("UpdateInferenceComponent requires RuntimeConfig or a Specification.")
+            raise ValidationError(
+                "UpdateInferenceComponent requires RuntimeConfig or a Specification."
+            )
         expect_stable(component, "update")
         _, config = self._endpoint(component.endpoint_name)
         if body:
@@ -152,7 +158,9 @@ class InferenceComponents:
         with refusing():
             role = config.kept_members["ExecutionRoleArn"]
             self.fleets.expect_alarms(wanted.get("DeploymentConfig", {}), [role])
-        component.desired_copies = wanted.get("RuntimeConfig", {}).get("CopyCount", component.desired_copies)
+        component.desired_copies = wanted.get("RuntimeConfig", {}).get(
+            "CopyCount", component.desired_copies
+        )
         component.deployment = wanted.get("DeploymentConfig", component.deployment)
         before, component.body = component.body, body or component.body
         is_replaced = before != component.body
@@ -201,13 +209,22 @@ class InferenceComponents:
     def _fits(self, component: Component, count: int) -> bool:
         _, config = self._endpoint(component.endpoint_name)
         variant = variant_without_model(config, component.variant_name)
-        others = [each for each in self.of_endpoint(component.endpoint_name) if each is not component]
-        of_others = [Copy.of(specifications(each.body)[0]) for each in others for _ in range(each.copies)]
+        others = [
+            each for each in self.of_endpoint(component.endpoint_name) if each is not component
+        ]
+        of_others = [
+            Copy.of(specifications(each.body)[0]) for each in others for _ in range(each.copies)
+        ]
         own, kind = Copy.of(specifications(component.body)[0]), instance_types_of(variant)[0]
         instances = largest_fleet(variant)
         if not has_capacity(self.fleets.api.behaviour, variant):  # those that run, and no more
-            present, initial = [*of_others, *[own] * component.copies], int(variant["InitialInstanceCount"])
-            instances = next((n for n in range(initial, instances) if fit(present, kind, n)), instances)
+            present, initial = (
+                [*of_others, *[own] * component.copies],
+                int(variant["InitialInstanceCount"]),
+            )
+            instances = next(
+                (n for n in range(initial, instances) if fit(present, kind, n)), instances
+            )
         return fit([*of_others, *[own] * count], kind, instances)
 
     # What the operations look at.
@@ -252,7 +269,9 @@ def _handling(handler: _Handler) -> Callable[[Any], ActionResult]:
     return lambda response: handler(json.loads(response.body))
 
 
-def _validate_models(original: Callable[..., None], backend: Any, variants: list[Mapping[str, Any]]) -> None:
+def _validate_models(
+    original: Callable[..., None], backend: Any, variants: list[Mapping[str, Any]]
+) -> None:
     """Look up the models of the variants that have one; moto expects that all have."""
     original(backend, [dict(each) for each in variants if "ModelName" in each])
 
@@ -268,7 +287,9 @@ def _batch_size(copies: int, deployment: Mapping[str, Any] | None) -> int:
     size = deployment["RollingUpdatePolicy"]["MaximumBatchSize"]
     if size["Type"] == "COPY_COUNT":
         if size["Value"] > copies > 0:
-            raise ValidationError(f"MaximumBatchSize {size['Value']} is more than the {copies} copies.")
+            raise ValidationError(
+                f"MaximumBatchSize {size['Value']} is more than the {copies} copies."
+            )
         return min(int(size["Value"]), copies)
     if not 5 <= size["Value"] <= 50:
         raise ValidationError("MaximumBatchSize must be between 5% to 50% of the copy count.")

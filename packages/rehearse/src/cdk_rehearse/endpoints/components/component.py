@@ -82,7 +82,10 @@ class Component:
         answer = {
             **self.summary(),
             **_described(self.body),
-            "RuntimeConfig": {"DesiredCopyCount": self.desired_copies, "CurrentCopyCount": self.copies},
+            "RuntimeConfig": {
+                "DesiredCopyCount": self.desired_copies,
+                "CurrentCopyCount": self.copies,
+            },
         }
         more = {"FailureReason": self.failure_reason, "LastDeploymentConfig": self.deployment}
         return {**answer, **{name: value for name, value in more.items() if value is not None}}
@@ -90,7 +93,9 @@ class Component:
 
 def specifications(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the specifications of a request: one, or one for each instance type."""
-    return [body["Specification"]] if "Specification" in body else list(body.get("Specifications", []))
+    return (
+        [body["Specification"]] if "Specification" in body else list(body.get("Specifications", []))
+    )
 
 
 def base_of(body: Mapping[str, Any]) -> str | None:

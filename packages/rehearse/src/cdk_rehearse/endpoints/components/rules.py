@@ -38,12 +38,16 @@ def check_config(wanted: Mapping[str, Any], region: str) -> None:
 
 def _check_shared_config(wanted: Mapping[str, Any]) -> None:
     if "ExecutionRoleArn" not in wanted:
-        raise ValidationError("ExecutionRoleArn is required for endpoints with inference components.")
+        raise ValidationError(
+            "ExecutionRoleArn is required for endpoints with inference components."
+        )
     if len(wanted["ProductionVariants"]) > 1 or "ShadowProductionVariants" in wanted:
         raise ValidationError("An endpoint with inference components has one variant.")
     for member in ("AsyncInferenceConfig", "ExplainerConfig", "DataCaptureConfig"):
         if member in wanted:
-            raise ValidationError(f"{member} is not supported for endpoints with inference components.")
+            raise ValidationError(
+                f"{member} is not supported for endpoints with inference components."
+            )
     (variant,) = wanted["ProductionVariants"]
     if "ServerlessConfig" in variant or "InitialVariantWeight" in variant:
         raise ValidationError("A variant for inference components has instances, and no weight.")
@@ -68,21 +72,27 @@ def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
     for specification in specifications(body):
         for each in [specification["InstanceType"]] if "InstanceType" in specification else types:
             if each not in types:
-                raise ValidationError(f"InstanceType {each} is not in the InstancePools of the variant.")
+                raise ValidationError(
+                    f"InstanceType {each} is not in the InstancePools of the variant."
+                )
             _check_specification(specification, each)
 
 
 def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:
     if ("ModelName" in specification) == ("Container" in specification):
         raise ValidationError("Exactly one of ModelName and Container has to be given.")
-    if ("ComputeResourceRequirements" in specification) == ("BaseInferenceComponentName" in specification):
+    if ("ComputeResourceRequirements" in specification) == (
+        "BaseInferenceComponentName" in specification
+    ):
         raise ValidationError("ComputeResourceRequirements is required, except for adapters.")
     if len(specification.get("Container", {}).get("Environment", {})) > _ENVIRONMENT_LIMIT:
         raise ValidationError(f"We support up to {_ENVIRONMENT_LIMIT} entries in the map.")
     needs = specification.get("ComputeResourceRequirements", {})
     accelerators = needs.get("NumberOfAcceleratorDevicesRequired")
     if accelerators is not None and InstanceType.of(instance_type).gpus == 0:
-        raise ValidationError(f"NumberOfAcceleratorDevicesRequired is not supported on {instance_type}.")
+        raise ValidationError(
+            f"NumberOfAcceleratorDevicesRequired is not supported on {instance_type}."
+        )
 
 
 def check_model(model: Any, config: Any) -> None:
@@ -92,11 +102,16 @@ def check_model(model: Any, config: Any) -> None:
         raise ValidationError("Each inference component contains one model.")
     isolated = {"EnableNetworkIsolation": False}
     of_endpoint, of_model = ({**isolated, **each.kept_members} for each in (config, model))
-    of_model |= {"ExecutionRoleArn": model.execution_role_arn, "VpcConfig": model.vpc_config or None}
+    of_model |= {
+        "ExecutionRoleArn": model.execution_role_arn,
+        "VpcConfig": model.vpc_config or None,
+    }
     shared = ("ExecutionRoleArn", "VpcConfig", *isolated)
     different = [each for each in shared if of_endpoint.get(each) != of_model[each]]
     if different:
-        raise ValidationError(f"Model and endpoint are not compatible: {', '.join(different)} differ.")
+        raise ValidationError(
+            f"Model and endpoint are not compatible: {', '.join(different)} differ."
+        )
 
 
 def expect_stable(component: Component, action: str) -> None:

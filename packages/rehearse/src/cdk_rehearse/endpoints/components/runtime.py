@@ -20,7 +20,9 @@ from ...replacement import wrapped
 from .api import InferenceComponents
 
 
-def _read_binary_body(original: Callable[..., None], response: Any, *given: Any, **named: Any) -> None:
+def _read_binary_body(
+    original: Callable[..., None], response: Any, *given: Any, **named: Any
+) -> None:
     """Read a body in SageMaker's binary format, which moto cannot decode."""
     is_raw = named.pop("use_raw_body", None)
     original(response, *given, use_raw_body=True, **named)
@@ -52,7 +54,10 @@ class Runtime:
         response = SageMakerRuntimeResponse
         return [
             wrapped(response, "setup_class", _read_binary_body),
-            *(wrapped(response, name, self._invoke) for name in ("invoke_endpoint", "invoke_endpoint_async")),
+            *(
+                wrapped(response, name, self._invoke)
+                for name in ("invoke_endpoint", "invoke_endpoint_async")
+            ),
         ]
 
     def _invoke(self, original: Callable[[Any], Any], response: Any) -> Any:

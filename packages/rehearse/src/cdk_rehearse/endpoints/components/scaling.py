@@ -38,14 +38,22 @@ class CopyScaling:
         """Add the dimension of components, which moto lacks."""
         known = {each.name: each.value for each in models.ScalableDimensionValueSet}
         dimensions = Enum(  # type: ignore[misc]  # the members are moto's
-            "ScalableDimensionValueSet", {**known, "SAGEMAKER_COMPONENT_DESIRED_COPY_COUNT": _DIMENSION}
+            "ScalableDimensionValueSet",
+            {**known, "SAGEMAKER_COMPONENT_DESIRED_COPY_COUNT": _DIMENSION},
         )
         return [
-            *(replaced(each, "ScalableDimensionValueSet", dimensions) for each in (models, responses)),
-            wrapped(models.ApplicationAutoscalingBackend, "register_scalable_target", self._register),
+            *(
+                replaced(each, "ScalableDimensionValueSet", dimensions)
+                for each in (models, responses)
+            ),
+            wrapped(
+                models.ApplicationAutoscalingBackend, "register_scalable_target", self._register
+            ),
         ]
 
-    def _register(self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any) -> Any:
+    def _register(
+        self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any
+    ) -> Any:
         """Adjust the capacity to the new bounds (Application Auto Scaling API: RegisterScalableTarget)."""
         target = original(backend, *given, **named)
         endpoints = self._api.backend("sagemaker").endpoints
@@ -53,7 +61,9 @@ class CopyScaling:
         found = endpoints.get(place[1]) if place[0] == "endpoint" else None
         for variant in found.production_variants if found else ():
             if variant["VariantName"] == place[3] and "DesiredInstanceCount" in variant:
-                count = min(max(variant["DesiredInstanceCount"], target.min_capacity), target.max_capacity)
+                count = min(
+                    max(variant["DesiredInstanceCount"], target.min_capacity), target.max_capacity
+                )
                 variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
         return target
 
@@ -99,6 +109,8 @@ def _first_step(policy: Mapping[str, Any]) -> int:
     (change,) = [
         int(each["ScalingAdjustment"])
         for each in policy["StepAdjustments"]
-        if each.get("MetricIntervalLowerBound", 0) <= 0 < each.get("MetricIntervalUpperBound", float("inf"))
+        if each.get("MetricIntervalLowerBound", 0)
+        <= 0
+        < each.get("MetricIntervalUpperBound", float("inf"))
     ]
     return change

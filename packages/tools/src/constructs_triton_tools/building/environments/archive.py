@@ -59,10 +59,14 @@ def arrange(environment: Path, lock: EnvironmentLock, target: EnvironmentTarget)
     for record in sorted(site.glob("*.dist-info/RECORD")):
         _write_record(record, installed, moved)
     _write(environment / "bin" / "activate", _ACTIVATE)
-    settings = f"home = {target.home}\ninclude-system-site-packages = true\nversion = {target.python}\n"
+    settings = (
+        f"home = {target.home}\ninclude-system-site-packages = true\nversion = {target.python}\n"
+    )
     _write(environment / "pyvenv.cfg", settings)
     _write(environment / LOCK_MEMBER, lock.text)
-    if target.more_packages:  # a virtual environment of the machine, which is not that of the interpreter
+    if (
+        target.more_packages
+    ):  # a virtual environment of the machine, which is not that of the interpreter
         _write(site / "~constructs-triton.pth", f"{target.more_packages}\n")
     return {
         "bin/python3": f"{target.home}/python3",
@@ -98,7 +102,9 @@ def _move_out(environment: Path, site: Path) -> dict[str, str]:
     for top in _OUTSIDE:
         if not (site / top).is_dir() or (site / top / "__init__.py").exists():
             continue
-        names = [path.relative_to(site).as_posix() for path in (site / top).rglob("*") if path.is_file()]
+        names = [
+            path.relative_to(site).as_posix() for path in (site / top).rglob("*") if path.is_file()
+        ]
         if not names:
             shutil.rmtree(site / top)
             continue
@@ -136,7 +142,9 @@ def _write_record(record: Path, installed: Collection[str], moved: Mapping[str, 
     kept = [[moved[row[0]], "", ""] if row[0] in moved else row for row in rows]
     known = {*installed, *moved.values()}
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows(sorted(row for row in kept if row[0] in known))
+    csv.writer(written, lineterminator="\n").writerows(
+        sorted(row for row in kept if row[0] in known)
+    )
     _write(record, written.getvalue())
 
 
@@ -173,7 +181,9 @@ def write_file(archive: Path, output: Path) -> None:
     """Write an environment to the user's file: ``.tar``, or compressed for ``.tar.gz`` and ``.tgz``."""
     is_compressed = output.name.endswith((".tar.gz", ".tgz"))
     if not is_compressed and output.suffix != ".tar":
-        raise InvalidValueError(f"--output: must end with .tar or .tar.gz, got {str(output)!r}; rename it")
+        raise InvalidValueError(
+            f"--output: must end with .tar or .tar.gz, got {str(output)!r}; rename it"
+        )
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with partial_folder(output.parent) as folder:

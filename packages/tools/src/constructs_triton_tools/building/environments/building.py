@@ -13,7 +13,11 @@ from constructs_triton_tools.building.environments.pinned_lines import check_exp
 from constructs_triton_tools.building.environments.uv import export_uv_lock, install, resolve
 from triton_model_check.artifacts.environments.cache import cached_archive
 from triton_model_check.artifacts.environments.line_checks import check_lines
-from triton_model_check.artifacts.environments.lock import EnvironmentLock, lock_path, read_lock_file
+from triton_model_check.artifacts.environments.lock import (
+    EnvironmentLock,
+    lock_path,
+    read_lock_file,
+)
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
@@ -110,7 +114,9 @@ def _lines(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, 
     return requirements.lines
 
 
-def build_locked(lock: EnvironmentLock, target: EnvironmentTarget, folder: Path, place: str) -> Path:
+def build_locked(
+    lock: EnvironmentLock, target: EnvironmentTarget, folder: Path, place: str
+) -> Path:
     """Download the packages of a lock file, and return their archive in the cache.
 
     ``folder`` is where relative paths in the requirements start, and ``place`` their file in messages.

@@ -55,7 +55,9 @@ def read_contents(path: Path) -> EnvironmentContents:
     """Read a packed environment, also one of conda-pack or venv-pack. It is not unpacked."""
     if not path.is_file():
         reason = "is a folder" if path.is_dir() else "does not exist"
-        raise InvalidValueError(f"{path}: {reason}; pass an archive of `constructs-triton env build`")
+        raise InvalidValueError(
+            f"{path}: {reason}; pass an archive of `constructs-triton env build`"
+        )
     packages, pythons, bundled = [], set(), dict[str, list[str]]()
     size, kept, lock = 0, 0, b""
     for member in read_members(path, _LIMITS, accept_plain=True):
@@ -101,7 +103,9 @@ def _content(path: Path, member: ArchiveMember, most_bytes: int) -> bytes:
 
 def _package(metadata: Message) -> InstalledPackage:
     return InstalledPackage(
-        str(metadata["Name"] or "unknown"), str(metadata["Version"] or ""), next(_licenses(metadata), "")
+        str(metadata["Name"] or "unknown"),
+        str(metadata["Version"] or ""),
+        next(_licenses(metadata), ""),
     )
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.artifacts.environments.line_checks import check_lines
 
-_VERSION_ONLY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?\s*==[^\s/\\;@]+(?:\s*;.*)?")
+_VERSION_ONLY = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?\s*==[^\s/\\;@]+(?:\s*;.*)?"
+)
 _HASHES = re.compile(r"\s--hash=\w+:[0-9a-f]+(?=\s|$)")
 
 

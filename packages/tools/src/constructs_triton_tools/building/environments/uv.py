@@ -21,11 +21,20 @@ OLDEST_UV = (0, 13)
 """Before it, uv builds editable packages in spite of that option, which runs their code. Before
 0.11.9, it writes paths outside of a package from its RECORD. The extra ``env`` requires the same version."""
 
-_INDEX_LINE = re.compile(r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?:[\s=]|$)")
+_INDEX_LINE = re.compile(
+    r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?:[\s=]|$)"
+)
 _NUMPY = re.compile(r"numpy(?![A-Za-z0-9._-])", re.IGNORECASE)
-_UNREACHABLE = ("error sending request", "Failed to fetch", "may only be read from the cache", "dns error")
+_UNREACHABLE = (
+    "error sending request",
+    "Failed to fetch",
+    "may only be read from the cache",
+    "dns error",
+)
 _VERSION_SECONDS = 60
-_OFFLINE_HINT = "connect to the network, or set --index or --find-links to packages that can be reached"
+_OFFLINE_HINT = (
+    "connect to the network, or set --index or --find-links to packages that can be reached"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,14 @@ def _find_uv() -> str:
 def export_uv_lock(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, ...]:
     """Return the requirements in uv's own lock file, without the project itself."""
     extras = [word for name in requirements.extras for word in ("--extra", name)]
-    options = ["--frozen", "--no-emit-project", "--no-hashes", "--no-header", "--no-annotate", "--no-dev"]
+    options = [
+        "--frozen",
+        "--no-emit-project",
+        "--no-hashes",
+        "--no-header",
+        "--no-annotate",
+        "--no-dev",
+    ]
     output = _Uv(requirements.folder, target, str(requirements.path)).run(
         "export", "--python", sys.executable, *options, "--format", "requirements.txt", *extras
     )
@@ -111,7 +127,9 @@ def resolve(
         )
         packages = [line for line in lines if not _INDEX_LINE.match(line)]
         given.write_text("\n".join([*packages, ""]), encoding="utf-8")
-        limits.write_text("\n".join([*constraints, *_numpy_limit(lines, target), ""]), encoding="utf-8")
+        limits.write_text(
+            "\n".join([*constraints, *_numpy_limit(lines, target), ""]), encoding="utf-8"
+        )
         result.write_text(preferred, encoding="utf-8")
         uv = _Uv(folder, target, place)
         uv.run(
@@ -147,7 +165,9 @@ def _index_options(lines: Sequence[str]) -> list[str]:
     return [os.path.expandvars(word) for each in words for word in each]
 
 
-def install(lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder: Path, place: str) -> None:
+def install(
+    lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder: Path, place: str
+) -> None:
     """Download the packages of a lock file, check their hashes, and unpack them into ``site``.
 
     No code of a package runs.
@@ -158,8 +178,23 @@ def install(lock: EnvironmentLock, site: Path, target: EnvironmentTarget, folder
         pins.write_text(lock.pins, encoding="utf-8")
         uv = _Uv(folder, target, place)
         uv.run(
-            *("pip", "install", "--target", str(site), *uv.options, "--no-deps", "--require-hashes"),
-            *("--link-mode", "copy", "--no-compile-bytecode", *options, "--requirements", str(pins)),
+            *(
+                "pip",
+                "install",
+                "--target",
+                str(site),
+                *uv.options,
+                "--no-deps",
+                "--require-hashes",
+            ),
+            *(
+                "--link-mode",
+                "copy",
+                "--no-compile-bytecode",
+                *options,
+                "--requirements",
+                str(pins),
+            ),
         )
 
 

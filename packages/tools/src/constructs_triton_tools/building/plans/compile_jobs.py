@@ -30,7 +30,9 @@ _load = facts_of(__package__)
 
 def job_kind(instance: InstanceType) -> JobKind:
     """Return the job that has the instance type: processing, or training for those that it does not have."""
-    return "training" if instance.name in _load("compile_jobs")["not_in_processing"] else "processing"
+    return (
+        "training" if instance.name in _load("compile_jobs")["not_in_processing"] else "processing"
+    )
 
 
 def regions_without_processing(instance: InstanceType) -> tuple[str, ...]:
@@ -49,8 +51,12 @@ def smallest_with_gpu(gpu_model: str) -> InstanceType:
     types = [InstanceType.of(name) for name in instance_type_names()]
     fitting = [each for each in types if each.gpu_model == gpu_model]
     if not fitting:
-        raise InvalidValueError(f'gpu_model: no instance type has it, got "{gpu_model}"; use another one')
-    return min(fitting, key=lambda each: (job_kind(each) != "processing", each.vcpus or 0, each.name))
+        raise InvalidValueError(
+            f'gpu_model: no instance type has it, got "{gpu_model}"; use another one'
+        )
+    return min(
+        fitting, key=lambda each: (job_kind(each) != "processing", each.vcpus or 0, each.name)
+    )
 
 
 def entrypoint() -> str:
@@ -71,7 +77,9 @@ def has_strong_types(tensorrt_major: int) -> bool:
 
 def data_type_in_plan(data_type: str, tensorrt: str) -> str:
     """Return the type that an input or output of an ONNX file has in a plan; ``""`` if it is not settled."""
-    return str(_load("compile_jobs")["data_types"].get(tensorrt.partition(".")[0], {}).get(data_type, ""))
+    return str(
+        _load("compile_jobs")["data_types"].get(tensorrt.partition(".")[0], {}).get(data_type, "")
+    )
 
 
 def not_settled() -> tuple[str, ...]:

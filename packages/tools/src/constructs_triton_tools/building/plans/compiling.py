@@ -46,7 +46,9 @@ class CompiledPlan:
 class PlanCompiler:
     """Builds plans in one Region, and prints progress with ``show``."""
 
-    def __init__(self, session: boto3.Session, cache: PlanCache, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, session: boto3.Session, cache: PlanCache, show: Callable[[str], None]
+    ) -> None:
         self._session = session
         self._cache = cache
         self._show = show
@@ -67,7 +69,9 @@ class PlanCompiler:
                 size,
                 digest,
             ):
-                self._show(f"{request.settings.url(request.plan_prefix)}: is damaged, and is built again")
+                self._show(
+                    f"{request.settings.url(request.plan_prefix)}: is damaged, and is built again"
+                )
                 return None
             return CompiledPlan(self._cache.keep(draft, manifest), "the bucket")
 
@@ -85,7 +89,9 @@ class PlanCompiler:
                 self._show(f"{request.name}: builds this plan already, waiting for it")
             job = PlanJob(self._session, request)
             log = JobLog(self._session, request, self._show)
-            state = self._run(job, log, None if started else lambda: self._start(job, bucket, request))
+            state = self._run(
+                job, log, None if started else lambda: self._start(job, bucket, request)
+            )
         if state.status != "Completed":
             raise InvocationError(_failure_text(request, state, log))
         with self._cache.draft() as draft, _explained(request):
@@ -102,7 +108,9 @@ class PlanCompiler:
         if started is None:
             return None
         state = PlanJob(self._session, started).describe_if_known()
-        return started if state is not None and state.status in ("InProgress", "Completed") else None
+        return (
+            started if state is not None and state.status in ("InProgress", "Completed") else None
+        )
 
     def _start(self, job: PlanJob, bucket: JobBucket, request: JobRequest) -> None:
         self._show(f"uploading {request.build.model.path} to s3://{request.settings.bucket}")

@@ -43,7 +43,9 @@ class JobBucket:
 
     def note_started(self, request: JobRequest) -> None:
         """Write which job builds the plan, so that another run waits for it."""
-        self._put(request.started_key, json.dumps({"name": request.name, "kind": request.kind}).encode())
+        self._put(
+            request.started_key, json.dumps({"name": request.name, "kind": request.kind}).encode()
+        )
 
     def find_started(self, request: JobRequest) -> JobRequest | None:
         """Return the job that was last started for the same plan, if there is one."""
@@ -110,7 +112,9 @@ class JobBucket:
         return None if answer is None else int(answer["ContentLength"])
 
     def _keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        for item in self._reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
+        for item in self._reader.members(
+            "s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix
+        ):
             if not item["Key"].endswith("/"):
                 yield item["Key"]
 

@@ -129,4 +129,6 @@ def explain_failure(texts: Iterable[str], request: JobRequest) -> str:
         for pattern, cause, fix in _FAILURES:
             if re.search(pattern, text):
                 return f"{cause}; {fix}".format(**values)
-    return f"the cause is not known; read the log group {request.log_group}, streams {request.name}/"
+    return (
+        f"the cause is not known; read the log group {request.log_group}, streams {request.name}/"
+    )

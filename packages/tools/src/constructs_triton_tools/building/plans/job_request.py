@@ -41,7 +41,6 @@ _UNNAMEABLE = re.compile(r"[^A-Za-z0-9]+")
 _NAME_LENGTH = 63
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True)
 class JobSettings:
@@ -51,21 +50,41 @@ class JobSettings:
     role: str
     bucket: str
     prefix: Annotated[str, Value("beginning of the keys")] = DEFAULT_PREFIX
-    max_seconds: Annotated[int, Value(
-        "SageMaker stops the job after this time", limit=_SECONDS, metavar="N")] = 7200
-    volume_gb: Annotated[int, Value(
-        "disk of the job; less where the instance has less local NVMe", limit=RangeLimit(1, None),
-        flag="--volume-size", metavar="GB")] = 30
+    max_seconds: Annotated[
+        int, Value("SageMaker stops the job after this time", limit=_SECONDS, metavar="N")
+    ] = 7200
+    volume_gb: Annotated[
+        int,
+        Value(
+            "disk of the job; less where the instance has less local NVMe",
+            limit=RangeLimit(1, None),
+            flag="--volume-size",
+            metavar="GB",
+        ),
+    ] = 30
     kms_key: Annotated[str | None, Value("KMS key of the results", metavar="ARN")] = None
-    subnets: Annotated[Sequence[str], Value("subnet of the job", flag="--subnet", metavar="ID")] = ()
-    security_groups: Annotated[Sequence[str], Value(
-        "security group of the job", flag="--security-group", metavar="ID")] = ()
-    is_isolated: Annotated[bool, Value(
-        "isolate the job from the network, which it does not need", flag="--no-network-isolation")] = True
-    tags: Annotated[Sequence[tuple[str, str]], Value(
-        "tag of the job", flag="--tag", metavar="KEY=VALUE",
-        read=pair_argument("KEY=VALUE", "team=search"))] = ()
-# fmt: on
+    subnets: Annotated[
+        Sequence[str], Value("subnet of the job", flag="--subnet", metavar="ID")
+    ] = ()
+    security_groups: Annotated[
+        Sequence[str], Value("security group of the job", flag="--security-group", metavar="ID")
+    ] = ()
+    is_isolated: Annotated[
+        bool,
+        Value(
+            "isolate the job from the network, which it does not need",
+            flag="--no-network-isolation",
+        ),
+    ] = True
+    tags: Annotated[
+        Sequence[tuple[str, str]],
+        Value(
+            "tag of the job",
+            flag="--tag",
+            metavar="KEY=VALUE",
+            read=pair_argument("KEY=VALUE", "team=search"),
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         if _ROLE.fullmatch(self.role) is None:
@@ -82,10 +101,14 @@ class JobSettings:
                 f'--prefix: must end with "/" and not begin with it, got "{self.prefix}"; write it as plans/'
             )
         if bool(self.subnets) != bool(self.security_groups):
-            raise InvalidValueError("--subnet, --security-group: a job in a VPC needs both; set both")
+            raise InvalidValueError(
+                "--subnet, --security-group: a job in a VPC needs both; set both"
+            )
         check_limits(self)
         if len(self.tags) > _MOST_TAGS:
-            raise InvalidValueError(f"--tag: must be at most {_MOST_TAGS}, got {len(self.tags)}; remove some")
+            raise InvalidValueError(
+                f"--tag: must be at most {_MOST_TAGS}, got {len(self.tags)}; remove some"
+            )
 
     @cached_property
     def all_tags(self) -> list[dict[str, str]]:
@@ -203,12 +226,19 @@ class JobRequest:
         folder = "/opt/ml/processing"
         job, model, output = f"{folder}/input/job", f"{folder}/input/model", f"{folder}/output"
         settings = self.settings
-        uploaded = {"S3Uri": self._uri(self.output_prefix), "LocalPath": output, "S3UploadMode": "EndOfJob"}
+        uploaded = {
+            "S3Uri": self._uri(self.output_prefix),
+            "LocalPath": output,
+            "S3UploadMode": "EndOfJob",
+        }
         return {
             "ProcessingJobName": self.name,
             "ProcessingResources": {"ClusterConfig": self._cluster()},
             "StoppingCondition": {"MaxRuntimeInSeconds": settings.max_seconds},
-            "AppSpecification": {"ImageUri": self.build.image.uri, **self._command(job, model, output)},
+            "AppSpecification": {
+                "ImageUri": self.build.image.uri,
+                **self._command(job, model, output),
+            },
             "ProcessingInputs": [
                 {
                     "InputName": name,
@@ -219,7 +249,10 @@ class JobRequest:
                         "S3InputMode": "File",
                     },
                 }
-                for name, prefix, path in (("job", self.job_prefix, job), ("model", self.model_prefix, model))
+                for name, prefix, path in (
+                    ("job", self.job_prefix, job),
+                    ("model", self.model_prefix, model),
+                )
             ],
             "ProcessingOutputConfig": {
                 "Outputs": [{"OutputName": "plan", "S3Output": uploaded}],
@@ -286,5 +319,8 @@ class JobRequest:
         if not settings.subnets:
             return {}
         return {
-            "VpcConfig": {"SecurityGroupIds": [*settings.security_groups], "Subnets": [*settings.subnets]}
+            "VpcConfig": {
+                "SecurityGroupIds": [*settings.security_groups],
+                "Subnets": [*settings.subnets],
+            }
         }

@@ -18,7 +18,13 @@ __all__ = ["FaultyModelError", "OnnxModelFile"]
 _CHUNK_BYTES = 1 << 20
 # TensorRT reads other operator sets than ONNX Runtime, so faults of those do not count.
 _MISSING = "model-file-missing"
-_FAULTS = (_MISSING, "model-file-format", "onnx-not-a-model", "onnx-external-data", "onnx-invalid-graph")
+_FAULTS = (
+    _MISSING,
+    "model-file-format",
+    "onnx-not-a-model",
+    "onnx-external-data",
+    "onnx-invalid-graph",
+)
 _TORCH = (".pt", ".pth", ".pt2")
 _EXPORT = """is not an ONNX file; export it where your model's code is, with a dynamic batch dimension:
   batch = torch.export.Dim("batch")
@@ -47,7 +53,11 @@ class OnnxModelFile:
         if path.suffix in _TORCH:
             raise InvalidValueError(f"{path}: {_EXPORT}")
         described = describe(path, model_format="onnx")
-        lines = [f"{path}: {each.message}; {each.hint}" for each in described.faults if each.code in _FAULTS]
+        lines = [
+            f"{path}: {each.message}; {each.hint}"
+            for each in described.faults
+            if each.code in _FAULTS
+        ]
         if lines:
             is_read = all(each.code != _MISSING for each in described.faults)
             raise (FaultyModelError if is_read else InvalidValueError)("\n".join(lines))

@@ -21,24 +21,41 @@ _OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9]*(=[^\n\r]*)?")
 _FIRST_WITH_BF16 = 8
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """How ``trtexec`` builds a plan."""
 
-    precision: Annotated[Precision, Value(
-        "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision for each layer; only "
-        "before TensorRT 11")] = "file"
-    workspace_mib: Annotated[int | None, Value(
-        "memory of the GPU for the build", default_text="all", limit=RangeLimit(1, None), flag="--workspace",
-        metavar="MIB")] = None
-    optimization_level: Annotated[int | None, Value(
-        "how long TensorRT searches, 0 to 5", default_text="that of TensorRT, 3", limit=RangeLimit(0, 5),
-        metavar="N")] = None
-    more: Annotated[Sequence[str], Value(
-        "another option of trtexec", flag="--trtexec-argument", metavar="OPTION")] = ()
-# fmt: on
+    precision: Annotated[
+        Precision,
+        Value(
+            "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision for each layer; only "
+            "before TensorRT 11"
+        ),
+    ] = "file"
+    workspace_mib: Annotated[
+        int | None,
+        Value(
+            "memory of the GPU for the build",
+            default_text="all",
+            limit=RangeLimit(1, None),
+            flag="--workspace",
+            metavar="MIB",
+        ),
+    ] = None
+    optimization_level: Annotated[
+        int | None,
+        Value(
+            "how long TensorRT searches, 0 to 5",
+            default_text="that of TensorRT, 3",
+            limit=RangeLimit(0, 5),
+            metavar="N",
+        ),
+    ] = None
+    more: Annotated[
+        Sequence[str],
+        Value("another option of trtexec", flag="--trtexec-argument", metavar="OPTION"),
+    ] = ()
 
     def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:
         """Yield the arguments.
@@ -76,7 +93,10 @@ class BuildOptions:
                 "first, "
                 "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
             )
-        if self.precision == "bf16" and int((gpu.compute_capability or "0").split(".")[0]) < _FIRST_WITH_BF16:
+        if (
+            self.precision == "bf16"
+            and int((gpu.compute_capability or "0").split(".")[0]) < _FIRST_WITH_BF16
+        ):
             raise InvalidValueError(
                 f"{where}: the {gpu.gpu_model} of {gpu} (compute capability {gpu.compute_capability}) has no "
                 "bfloat16; use --precision fp16"

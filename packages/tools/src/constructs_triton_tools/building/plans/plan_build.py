@@ -91,7 +91,9 @@ def _with_gpu(name: str) -> InstanceType:
     instance = InstanceType.of(name)
     if is_token(name) or not instance.is_known:
         hint = instance.nearest_known or "use a type of `constructs-triton facts instance`"
-        raise InvalidValueError(f'--instance-type: the GPU of the type is not known, got "{name}"; {hint}')
+        raise InvalidValueError(
+            f'--instance-type: the GPU of the type is not known, got "{name}"; {hint}'
+        )
     if not instance.gpus or instance.gpu_model is None:
         raise InvalidValueError(
             f'--instance-type: TensorRT needs an NVIDIA GPU, got "{name}", which has none; use for example '

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back, sha256_of
+from constructs_triton_core.untrusted.cache_contract import (
+    Seal,
+    own_folder,
+    set_time_back,
+    sha256_of,
+)
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 from triton_model_check.model_repository.cache_location import cache_directory
@@ -129,7 +134,9 @@ def check_destination(folder: Path) -> None:
         )
 
 
-def write_compiled(output: Path, gpu_folder: str, config_text: str, name: str, built: BuiltPlan) -> Path:
+def write_compiled(
+    output: Path, gpu_folder: str, config_text: str, name: str, built: BuiltPlan
+) -> Path:
     """Write the model's folder into the repository of the GPU; it is there complete or not at all."""
     repository = output / gpu_folder
     target = repository / name

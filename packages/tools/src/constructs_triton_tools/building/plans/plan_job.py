@@ -56,7 +56,9 @@ class PlanJob:
 
     def start(self) -> None:
         """Start the job."""
-        self._reader.require("sagemaker", f"create_{self._request.kind}_job", **self._request.request)
+        self._reader.require(
+            "sagemaker", f"create_{self._request.kind}_job", **self._request.request
+        )
 
     def stop(self) -> None:
         """Ask SageMaker to stop the job, which then takes up to two minutes."""
@@ -140,7 +142,9 @@ def _read_message(text: str) -> dict[str, Any]:
 class JobLog:
     """The lines of a job's log, each one once. What cannot be read is noted once."""
 
-    def __init__(self, session: boto3.Session, request: JobRequest, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, session: boto3.Session, request: JobRequest, note: Callable[[str], None]
+    ) -> None:
         self._reader = AwsReader(session)
         self._request = request
         self._note = note

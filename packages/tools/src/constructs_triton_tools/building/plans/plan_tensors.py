@@ -18,16 +18,22 @@ _FORMATS = "--inputIOFormats", "--outputIOFormats"
 
 def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
     """Return the manifest of a plan with its inputs, their profiles, and its outputs."""
-    if any(each.startswith(_FORMATS) for each in build.arguments):  # other types, and other orders of values
+    if any(
+        each.startswith(_FORMATS) for each in build.arguments
+    ):  # other types, and other orders of values
         return manifest
     tensorrt = manifest.tensorrt or build.image.tensorrt or ""
     profiles = {each.name: tuple(zip(*each.dims, strict=True)) for each in build.ranges}
     file = build.model.described
     inputs = [_tensor(each, tensorrt) for each in file.inputs if not each.is_optional]
-    static = {each.name: (each.shape,) * 3 for each in inputs if each.shape is not None}  # one size each
+    static = {
+        each.name: (each.shape,) * 3 for each in inputs if each.shape is not None
+    }  # one size each
     return replace(
         manifest,
-        inputs=tuple(replace(each, profile={**static, **profiles}.get(each.name, ())) for each in inputs),
+        inputs=tuple(
+            replace(each, profile={**static, **profiles}.get(each.name, ())) for each in inputs
+        ),
         outputs=tuple(_tensor(each, tensorrt) for each in file.outputs),
     )
 

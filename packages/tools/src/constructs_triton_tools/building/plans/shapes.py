@@ -59,8 +59,16 @@ def read_input_ranges(texts: Sequence[str]) -> dict[str, tuple[Range, ...]]:
 
 
 def _range(name: str, text: str) -> Range:
-    sizes = [int(each) if each.isdecimal() and each.isascii() else 0 for each in text.strip().split("..")]
-    given = Range(*sizes) if len(sizes) == 3 else Range(*sizes * 3) if len(sizes) == 1 else Range(0, 0, 0)
+    sizes = [
+        int(each) if each.isdecimal() and each.isascii() else 0 for each in text.strip().split("..")
+    ]
+    given = (
+        Range(*sizes)
+        if len(sizes) == 3
+        else Range(*sizes * 3)
+        if len(sizes) == 1
+        else Range(0, 0, 0)
+    )
     if not 1 <= given.least <= given.usual <= given.most <= _LARGEST:
         raise InvalidValueError(
             f"--input {name}: each dim must be a size of at least 1, or three sizes that do not decrease, "
@@ -115,7 +123,9 @@ class _InputShapes:
         if -1 not in shape:
             return None
         if _UNUSABLE.search(self.tensor.name):
-            raise self._error("trtexec cannot read a name with a comma, a quote or a line break", "rename it")
+            raise self._error(
+                "trtexec cannot read a name with a comma, a quote or a line break", "rename it"
+            )
         return InputRange(self.tensor.name, dims)
 
     def _check_rank(self, shape: Sequence[int]) -> None:
@@ -159,7 +169,10 @@ class _InputShapes:
         if declared > 0:
             return Range(declared, declared, declared)
         shape = self.tensor.shape or ()
-        shown, example = _shown(shape), ",".join("1..8..16" if each < 0 else str(each) for each in shape)
+        shown, example = (
+            _shown(shape),
+            ",".join("1..8..16" if each < 0 else str(each) for each in shape),
+        )
         raise self._error(
             f"dim {index} has no fixed size in the file or the configuration, got {shown}",
             f"set --input {self.tensor.name}={example} with the smallest, usual and largest size",

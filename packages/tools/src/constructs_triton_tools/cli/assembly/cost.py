@@ -21,10 +21,20 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedS
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
+from constructs_triton_core.untrusted.terminal import (
+    print_json,
+    print_lines,
+    print_note,
+    print_table,
+)
 from constructs_triton_tools.cli.assembly import add_template_arguments
 from constructs_triton_tools.cli.options import add_price_arguments
-from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, Prices, fetch_known_prices, given_prices
+from constructs_triton_tools.planning.prices import (
+    HOURS_PER_MONTH,
+    Prices,
+    fetch_known_prices,
+    given_prices,
+)
 from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
@@ -136,7 +146,9 @@ class _Costs:
         return CostRange.together(cost for each in fleets if (cost := self.cost(each)))
 
     def per_million(self, endpoint: str) -> CostRange:
-        return self.total(endpoint).times(Decimal(_MILLION) / (self.rates[endpoint] * _HOUR_SECONDS))
+        return self.total(endpoint).times(
+            Decimal(_MILLION) / (self.rates[endpoint] * _HOUR_SECONDS)
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -157,7 +169,9 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     costs = _Costs(fleets, prices, rates, unknown)
     if not costs.priced:
-        raise InvalidValueError("\n".join([f"{arguments.template}: no cost can be calculated", *unknown]))
+        raise InvalidValueError(
+            "\n".join([f"{arguments.template}: no cost can be calculated", *unknown])
+        )
     if arguments.json:
         print_json(_as_json(costs))
     else:
@@ -189,16 +203,23 @@ def _fleet(
     if managed.get("Status") == "ENABLED":
         found = [_count(managed.get(f"{each}InstanceCount", initial)) for each in ("Min", "Max")]
     else:
-        found = [*bounds.get(f"endpoint/{endpoint.name}/variant/{variant.name}", [initial, initial])]
+        found = [
+            *bounds.get(f"endpoint/{endpoint.name}/variant/{variant.name}", [initial, initial])
+        ]
     types = [str(each) for each in variant.instance_types]
     return VariantFleet(stack, endpoint.name, variant.name, types, found[0], initial, found[1])
 
 
 def _bounds(target: Mapping[str, Any]) -> Sequence[int | None]:
     """Return the fewest and the most instances of a target, also of those that a schedule sets."""
-    scheduled = [each.get("ScalableTargetAction") or {} for each in target.get("ScheduledActions") or ()]
+    scheduled = [
+        each.get("ScalableTargetAction") or {} for each in target.get("ScheduledActions") or ()
+    ]
     return [
-        _extreme(choose, [_count(each[name]) for each in (target, *scheduled) if each.get(name) is not None])
+        _extreme(
+            choose,
+            [_count(each[name]) for each in (target, *scheduled) if each.get(name) is not None],
+        )
         for name, choose in zip(_BOUNDS, (min, max), strict=True)
     ]
 
@@ -217,7 +238,9 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
     for name, _ in given:
         if name not in known:
             hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
-            raise InvalidValueError(f'--requests-per-second: no endpoint "{name}" in the template; {hint}')
+            raise InvalidValueError(
+                f'--requests-per-second: no endpoint "{name}" in the template; {hint}'
+            )
     rates = {}
     for name, text in given:
         where = f"--requests-per-second {name}"
@@ -227,7 +250,9 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
     return rates
 
 
-def _prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) -> tuple[Prices, list[str]]:
+def _prices(
+    arguments: argparse.Namespace, fleets: Sequence[VariantFleet]
+) -> tuple[Prices, list[str]]:
     """Return the prices and what has none. AWS is asked only if no price was given."""
     prices, unknown = given_prices(arguments.price, arguments.prices), list[str]()
     types = {name for each in fleets for name in each.instance_types}
@@ -239,7 +264,8 @@ def _prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) -> tu
             example = f"--price {min(types, default='TYPE')}=PRICE"
             raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
     unknown += [
-        f"{name}: no price was given; add --price {name}=PRICE" for name in sorted(types - prices.keys())
+        f"{name}: no price was given; add --price {name}=PRICE"
+        for name in sorted(types - prices.keys())
     ]
     return prices, unknown
 
@@ -249,7 +275,12 @@ def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
         fleet.endpoint,
         fleet.variant,
         " or ".join(fleet.instance_types) or "serverless",
-        _range(*("?" if each is None else str(each) for each in (fleet.least, fleet.initial, fleet.most))),
+        _range(
+            *(
+                "?" if each is None else str(each)
+                for each in (fleet.least, fleet.initial, fleet.most)
+            )
+        ),
         "unknown" if cost is None else _money(cost),
         "unknown" if cost is None else _money(cost.times(HOURS_PER_MONTH)),
     ]
@@ -281,7 +312,9 @@ def _summary(costs: _Costs) -> Iterator[str]:
 
 def _as_json(costs: _Costs) -> dict[str, Any]:
     return {
-        "variants": [{**asdict(each), "cost_per_hour": _numbers(costs.cost(each))} for each in costs.fleets],
+        "variants": [
+            {**asdict(each), "cost_per_hour": _numbers(costs.cost(each))} for each in costs.fleets
+        ],
         "cost_per_hour": _numbers(costs.total()),
         "cost_per_month": _numbers(costs.total().times(HOURS_PER_MONTH)),
         "cost_per_million_calls": {each: _numbers(costs.per_million(each)) for each in costs.rates},

@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="write an SVG picture, such as app.svg"
     )
     form.add_argument(
-        "--markdown", action="store_true", help="print a Markdown block for a comment or a job's summary"
+        "--markdown",
+        action="store_true",
+        help="print a Markdown block for a comment or a job's summary",
     )
 
 
@@ -72,7 +74,9 @@ def _write(path: Path, content: str) -> None:
     try:
         write_whole(path, content)
     except OSError as error:
-        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); name another file") from None
+        raise InvalidValueError(
+            f"{path}: cannot be written ({error.strerror}); name another file"
+        ) from None
     print_note(f"wrote {path}")
 
 

@@ -15,7 +15,10 @@ from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.cli.options import add_options
 from triton_model_check.facts.images import DEFAULT_VERSION
 
-ROLE_VARIABLE, BUCKET_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_ROLE", "CONSTRUCTS_TRITON_COMPILE_BUCKET"
+ROLE_VARIABLE, BUCKET_VARIABLE = (
+    "CONSTRUCTS_TRITON_COMPILE_ROLE",
+    "CONSTRUCTS_TRITON_COMPILE_BUCKET",
+)
 _EPILOG = f"""\
 examples:
   constructs-triton compile resnet.onnx --instance-type ml.g5.xlarge --max-batch-size 16 --dry-run
@@ -35,46 +38,96 @@ bucket, so the same plan is never built twice. Ctrl-C stops the job.
 """
 
 
-# fmt: off
 class _Model(TypedDict, total=False):
-    instance_types: Annotated[Sequence[str], Value(
-        "instance type of the endpoint", flag="--instance-type", metavar="TYPE")]
-    output: Annotated[Path, Value(
-        "folder of the repositories, one for each type of GPU", default=Path("compiled"), short="-o",
-        metavar="DIR")]
-    name: Annotated[str, Value("name of the model", default_text="that of config.pbtxt, or of the file")]
-    dry_run: Annotated[bool, Value("print the requests, call nothing and write nothing", default=False)]
-    policy: Annotated[Literal["job", "caller"], Value(
-        "print the IAM policy of the job's role, or of the user of this command")]
+    instance_types: Annotated[
+        Sequence[str],
+        Value("instance type of the endpoint", flag="--instance-type", metavar="TYPE"),
+    ]
+    output: Annotated[
+        Path,
+        Value(
+            "folder of the repositories, one for each type of GPU",
+            default=Path("compiled"),
+            short="-o",
+            metavar="DIR",
+        ),
+    ]
+    name: Annotated[
+        str, Value("name of the model", default_text="that of config.pbtxt, or of the file")
+    ]
+    dry_run: Annotated[
+        bool, Value("print the requests, call nothing and write nothing", default=False)
+    ]
+    policy: Annotated[
+        Literal["job", "caller"],
+        Value("print the IAM policy of the job's role, or of the user of this command"),
+    ]
 
 
 class _Plan(TypedDict, total=False):
-    image_version: Annotated[str, Value(
-        "release of AWS's Triton image", default=DEFAULT_VERSION, metavar="V", read=version_argument)]
+    image_version: Annotated[
+        str,
+        Value(
+            "release of AWS's Triton image",
+            default=DEFAULT_VERSION,
+            metavar="V",
+            read=version_argument,
+        ),
+    ]
     image: Annotated[str, Value("your own image, in place of AWS's", metavar="URI")]
-    tensorrt: Annotated[str, Value(
-        "version of the image's TensorRT, such as 10.16", default_text="the published one", metavar="V")]
-    config: Annotated[Path, Value("an existing config.pbtxt with max_batch_size and dims", metavar="FILE")]
-    max_batch_size: Annotated[int, Value(
-        "largest batch; 0 if Triton does not batch", limit=RangeLimit(0, None), metavar="N")]
-    opt_batch_size: Annotated[int, Value(
-        "batch for which the plan is fastest", default_text="the preferred one, or half the largest",
-        limit=RangeLimit(1, None), metavar="N")]
-    inputs: Annotated[Sequence[str], Value(
-        "sizes of an input, see below", flag="--input", metavar="NAME=DIMS")]
+    tensorrt: Annotated[
+        str,
+        Value(
+            "version of the image's TensorRT, such as 10.16",
+            default_text="the published one",
+            metavar="V",
+        ),
+    ]
+    config: Annotated[
+        Path, Value("an existing config.pbtxt with max_batch_size and dims", metavar="FILE")
+    ]
+    max_batch_size: Annotated[
+        int,
+        Value("largest batch; 0 if Triton does not batch", limit=RangeLimit(0, None), metavar="N"),
+    ]
+    opt_batch_size: Annotated[
+        int,
+        Value(
+            "batch for which the plan is fastest",
+            default_text="the preferred one, or half the largest",
+            limit=RangeLimit(1, None),
+            metavar="N",
+        ),
+    ]
+    inputs: Annotated[
+        Sequence[str], Value("sizes of an input, see below", flag="--input", metavar="NAME=DIMS")
+    ]
 
 
 class _Job(TypedDict, total=False):
     role: Annotated[str, Value("role of the job", metavar="ARN")]
-    bucket: Annotated[str, Value(
-        "bucket for inputs and results", default_text="sagemaker-REGION-ACCOUNT of the role's account",
-        metavar="NAME")]
-    job_kind: Annotated[Literal["processing", "training"], Value(
-        "kind of the job", default_text="processing, or training for GPUs that processing lacks",
-        flag="--job")]
-    build_on: Annotated[str, Value(
-        "instance type of the job", default_text="the smallest one with the GPU", metavar="TYPE")]
-# fmt: on
+    bucket: Annotated[
+        str,
+        Value(
+            "bucket for inputs and results",
+            default_text="sagemaker-REGION-ACCOUNT of the role's account",
+            metavar="NAME",
+        ),
+    ]
+    job_kind: Annotated[
+        Literal["processing", "training"],
+        Value(
+            "kind of the job",
+            default_text="processing, or training for GPUs that processing lacks",
+            flag="--job",
+        ),
+    ]
+    build_on: Annotated[
+        str,
+        Value(
+            "instance type of the job", default_text="the smallest one with the GPU", metavar="TYPE"
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,11 @@ from constructs_triton_tools.building.plans.compile_jobs import not_settled
 from constructs_triton_tools.building.plans.compiling import CompiledPlan, PlanCompiler
 from constructs_triton_tools.building.plans.job_policies import policy_document
 from constructs_triton_tools.building.plans.job_request import JobRequest
-from constructs_triton_tools.building.plans.plan_files import PlanCache, check_destination, write_compiled
+from constructs_triton_tools.building.plans.plan_files import (
+    PlanCache,
+    check_destination,
+    write_compiled,
+)
 from constructs_triton_tools.building.plans.plan_tensors import with_tensors
 from constructs_triton_tools.cli.compile.arguments import add_arguments
 from constructs_triton_tools.cli.compile.preparation import Compilation, job_settings, prepare
@@ -71,7 +75,9 @@ def _print_dry_run(arguments: argparse.Namespace, compilation: Compilation) -> N
         )
         if cache.find(request.build.key):
             print_lines("  this plan was built before: no job would start")
-    print_lines("", *_not_settled(), "Nothing was called. With --json the complete requests are printed.")
+    print_lines(
+        "", *_not_settled(), "Nothing was called. With --json the complete requests are printed."
+    )
 
 
 def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -> dict[str, Any]:
@@ -106,13 +112,17 @@ def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
         for name, content in request.job_files.items()
     }
     files = request.build.model.files
-    return texts | {url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()}
+    return texts | {
+        url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()
+    }
 
 
 # --- with jobs --------------------------------------------------------------------------------------------
 
 
-def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation: Compilation) -> None:
+def _compile(
+    arguments: argparse.Namespace, session: boto3.Session, compilation: Compilation
+) -> None:
     compiler = PlanCompiler(session, PlanCache(), print_note)
     found = {request: compiler.find(request) for request in compilation.requests}
     missing = [request for request, plan in found.items() if plan is None]
@@ -123,7 +133,9 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
     results = []
     for request, plan in found.items():
         compiled = plan or compiler.build(request)
-        manifest = with_tensors(compiled.built.manifest, request.build)  # plans that were kept may have none
+        manifest = with_tensors(
+            compiled.built.manifest, request.build
+        )  # plans that were kept may have none
         compiled = replace(compiled, built=replace(compiled.built, manifest=manifest))
         folder = write_compiled(
             arguments.output,
@@ -143,7 +155,9 @@ def _compile(arguments: argparse.Namespace, session: boto3.Session, compilation:
 
 def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
     """The price is only shown, so whatever prevents reading it does not stop the command."""
-    reader = AwsReader(session, connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
+    reader = AwsReader(
+        session, connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1}
+    )
     usage = {"processing": "Processing", "training": "Train"}[request.kind]
     try:
         return price_of(reader, request.settings.region, request.build.gpu.name, usage)
@@ -190,7 +204,11 @@ def _most(request: JobRequest, price: Decimal) -> Decimal:
 def _result(
     request: JobRequest, compiled: CompiledPlan, folder: Path, price: Decimal | None
 ) -> dict[str, Any]:
-    cost = None if price is None or compiled.seconds is None else price * Decimal(compiled.seconds) / 3600
+    cost = (
+        None
+        if price is None or compiled.seconds is None
+        else price * Decimal(compiled.seconds) / 3600
+    )
     return {
         "folder": str(folder),
         "origin": compiled.origin,
@@ -212,7 +230,11 @@ def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[st
         cost = result["cost_usd"]
         yield f"  duration {ran}, cost {'unknown' if cost is None else f'about {cost} USD'}"
     expected = request.build.image.tensorrt
-    if expected and manifest["tensorrt"] and not f"{manifest['tensorrt']}.".startswith(f"{expected}."):
+    if (
+        expected
+        and manifest["tensorrt"]
+        and not f"{manifest['tensorrt']}.".startswith(f"{expected}.")
+    ):
         yield f"  warning: the image has TensorRT {manifest['tensorrt']}, and not {expected} as published"
 
 

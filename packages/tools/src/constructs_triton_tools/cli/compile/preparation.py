@@ -26,8 +26,16 @@ from constructs_triton_tools.building.plans.job_request import (
 from constructs_triton_tools.building.plans.onnx_model import FaultyModelError, OnnxModelFile
 from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.building.plans.plan_build import BuildImage, PlanBuild, group_by_gpu
-from constructs_triton_tools.building.plans.plan_config import derived_config, existing_config, usual_batch
-from constructs_triton_tools.building.plans.shapes import input_ranges, read_input_ranges, shape_arguments
+from constructs_triton_tools.building.plans.plan_config import (
+    derived_config,
+    existing_config,
+    usual_batch,
+)
+from constructs_triton_tools.building.plans.shapes import (
+    input_ranges,
+    read_input_ranges,
+    shape_arguments,
+)
 from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
 from constructs_triton_tools.cli.options import chosen
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
@@ -77,7 +85,9 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
         ConstructsTritonError: the model, the configuration or the options do not fit each other.
     """
     if arguments.model is None:
-        raise InvalidValueError("MODEL: is missing; pass the path of an ONNX file, or the folder of a model")
+        raise InvalidValueError(
+            "MODEL: is missing; pass the path of an ONNX file, or the folder of a model"
+        )
     if not arguments.instance_types:
         raise InvalidValueError(
             "--instance-type: is missing; set the instance type of the endpoint, for example ml.g5.xlarge"
@@ -96,7 +106,10 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
     builds = [
         PlanBuild(
             model=model,
-            arguments=(*shapes, *options.arguments(image.tensorrt, gpu, _shown_image(image, release))),
+            arguments=(
+                *shapes,
+                *options.arguments(image.tensorrt, gpu, _shown_image(image, release)),
+            ),
             image=image,
             gpu=gpu,
             instance_types=types,
@@ -110,7 +123,9 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
 
 def _request(build: PlanBuild, name: str, settings: JobSettings, kind: Any) -> JobRequest:
     now = datetime.now(UTC)
-    moment = f"{now:%m%d-%H%M%S}{now.microsecond // 1000:03}"  # names of jobs are unique in an account
+    moment = (
+        f"{now:%m%d-%H%M%S}{now.microsecond // 1000:03}"  # names of jobs are unique in an account
+    )
     return JobRequest(
         job_name(build, name, moment), chosen_kind(build, settings.region, kind), build, settings
     )
@@ -121,19 +136,29 @@ def _image(arguments: argparse.Namespace, region: str) -> tuple[BuildImage, str 
     if arguments.image is None:
         release = arguments.image_version
         tensorrt = arguments.tensorrt or image_version(release).tensorrt
-        return BuildImage(image_uri(region, release, cpu=False), f"aws-{release}", tensorrt), release
+        return BuildImage(
+            image_uri(region, release, cpu=False), f"aws-{release}", tensorrt
+        ), release
     release = version_of_image(arguments.image)
     # The tag of an image with another name may be a version of its own.
     is_triton = release is not None and "tritonserver" in arguments.image
-    tensorrt = arguments.tensorrt or (image_version(release).tensorrt if release and is_triton else None)
+    tensorrt = arguments.tensorrt or (
+        image_version(release).tensorrt if release and is_triton else None
+    )
     return BuildImage(arguments.image, arguments.image, tensorrt), release if is_triton else None
 
 
 def _shown_image(image: BuildImage, release: str | None) -> str:
-    return f"image {release}" if release and image.identity.startswith("aws-") else f"image {image.uri}"
+    return (
+        f"image {release}"
+        if release and image.identity.startswith("aws-")
+        else f"image {image.uri}"
+    )
 
 
-def _compatibility(groups: dict[InstanceType, tuple[str, ...]], release: str | None) -> Iterator[Finding]:
+def _compatibility(
+    groups: dict[InstanceType, tuple[str, ...]], release: str | None
+) -> Iterator[Finding]:
     for gpu in groups:
         for finding in check_compatibility(VariantFacts(instance_type=gpu, image_version=release)):
             if finding.severity is Severity.ERROR:
@@ -162,7 +187,9 @@ def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
     for version in reversed(versions):
         if (version / "model.onnx").exists():
             return version / "model.onnx", config
-    raise InvalidValueError(f"{model}: has no 1/model.onnx; pass the path of the ONNX file, and --config")
+    raise InvalidValueError(
+        f"{model}: has no 1/model.onnx; pass the path of the ONNX file, and --config"
+    )
 
 
 def _read(path: Path) -> OnnxModelFile:
@@ -187,7 +214,9 @@ def _config(
     config = existing_config(config_path, arguments.name)
     if arguments.max_batch_size is not None:
         config.max_batch_size = arguments.max_batch_size
-    if tensorrt is None or int(tensorrt.split(".")[0]) >= 10:  # version 8 has other data types than the file
+    if (
+        tensorrt is None or int(tensorrt.split(".")[0]) >= 10
+    ):  # version 8 has other data types than the file
         _check_with_onnx(config, model, config_path)
     return config
 

@@ -36,21 +36,37 @@ _MIB = 1 << 20
 _SYNTH_SECONDS = 600
 
 
-# fmt: off
 class _Adoption(TypedDict, total=False):
     output: Annotated[Path, Value("new folder for the app", short="-o", metavar="DIR")]
-    switch: Annotated[Switch, Value(
-        "how the app takes the place of the endpoint: take it over by an update, import it into the stack, "
-        "or create a new endpoint beside it", default=SWITCHES[0])]
-    accepted: Annotated[Sequence[str], Value(
-        "accept what is not carried over, or an error of the models, by its code", flag="--accept",
-        metavar="CODE")]
-    max_download: Annotated[int, Value(
-        "MiB of model archives that may be downloaded; larger ones stay in S3 unchecked", default=1024,
-        limit=RangeLimit(0, None), metavar="MIB")]
-    synthesizes: Annotated[bool, Value("synthesize the app to check it", default=True, flag="--no-synth")]
+    switch: Annotated[
+        Switch,
+        Value(
+            "how the app takes the place of the endpoint: take it over by an update, import it into the stack, "
+            "or create a new endpoint beside it",
+            default=SWITCHES[0],
+        ),
+    ]
+    accepted: Annotated[
+        Sequence[str],
+        Value(
+            "accept what is not carried over, or an error of the models, by its code",
+            flag="--accept",
+            metavar="CODE",
+        ),
+    ]
+    max_download: Annotated[
+        int,
+        Value(
+            "MiB of model archives that may be downloaded; larger ones stay in S3 unchecked",
+            default=1024,
+            limit=RangeLimit(0, None),
+            metavar="MIB",
+        ),
+    ]
+    synthesizes: Annotated[
+        bool, Value("synthesize the app to check it", default=True, flag="--no-synth")
+    ]
     policy: Annotated[bool, Value("print the IAM policy that the command needs", default=False)]
-# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_SUCCESS
     for name, value in (("ENDPOINT", arguments.endpoint), ("-o", arguments.output)):
         if value is None:
-            raise InvalidValueError(f"{name}: is required; run `constructs-triton adopt ENDPOINT -o DIR`")
+            raise InvalidValueError(
+                f"{name}: is required; run `constructs-triton adopt ENDPOINT -o DIR`"
+            )
     adoption = adopt_endpoint(
         open_session(arguments),
         arguments.endpoint,
@@ -102,10 +120,14 @@ def _synthesize(directory: Path) -> str:
         environment = foreign_environment(CDK_OUTDIR=assembly)
         done = run_child(command, seconds=_SYNTH_SECONDS, cwd=directory, environment=environment)
     lines = done.stderr.strip().splitlines()
-    errors = [line for line in lines if line.startswith("ERROR ")]  # of the CDK; its report is deleted
+    errors = [
+        line for line in lines if line.startswith("ERROR ")
+    ]  # of the CDK; its report is deleted
     if done.returncode and errors:
         return "\n".join(errors)
-    start = next((n for n, line in enumerate(lines) if line.startswith("constructs_triton")), len(lines) - 1)
+    start = next(
+        (n for n, line in enumerate(lines) if line.startswith("constructs_triton")), len(lines) - 1
+    )
     return "" if done.returncode == 0 else "\n".join(lines[start:])
 
 

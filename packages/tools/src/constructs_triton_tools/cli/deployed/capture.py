@@ -18,7 +18,12 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
 from constructs_triton_tools.cli.next_command import recommend
-from constructs_triton_tools.cli.options import add_actions, add_options, open_session, parse_duration
+from constructs_triton_tools.cli.options import (
+    add_actions,
+    add_options,
+    open_session,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
     from constructs_triton_client import RecordedRequest
@@ -31,17 +36,22 @@ def _since(text: str) -> datetime:
     return datetime.now(UTC) - parse_duration(text)
 
 
-# fmt: off
 class _Captured(TypedDict, total=False):
     variant: Annotated[str, Value("only requests of this variant", metavar="NAME")]
-    since: Annotated[datetime, Value(
-        "only requests of this age, such as 2h or 1d", metavar="AGE", read=_since)]
-    limit: Annotated[int, Value(
-        "read at most this many requests", default=1000, limit=RangeLimit(1, None), metavar="N")]
-    target_model: Annotated[str, Value("TargetModel of the requests that are written", metavar="NAME")]
+    since: Annotated[
+        datetime, Value("only requests of this age, such as 2h or 1d", metavar="AGE", read=_since)
+    ]
+    limit: Annotated[
+        int,
+        Value(
+            "read at most this many requests", default=1000, limit=RangeLimit(1, None), metavar="N"
+        ),
+    ]
+    target_model: Annotated[
+        str, Value("TargetModel of the requests that are written", metavar="NAME")
+    ]
     record: Annotated[Path, Value("write requests and responses for verify", metavar="FILE")]
     requests: Annotated[Path, Value("write the requests for load-test", metavar="FILE")]
-# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     read.add_argument(
-        "source", metavar="SOURCE", help="s3://BUCKET/PREFIX of the data capture, a folder or a file"
+        "source",
+        metavar="SOURCE",
+        help="s3://BUCKET/PREFIX of the data capture, a folder or a file",
     )
     add_options(read, _Captured)
     add_common(read, "--region", "--profile", "--json")
@@ -158,7 +170,9 @@ def _record(path: Path, requests: Iterable[_Read], target_model: str | None) -> 
         if each.inputs is not None and each.inputs.inputs and each.result is not None
     ]
     RecordedRequests(complete).save(path)
-    print_note(f"wrote {path}: {len(complete)} requests, {len(all_requests) - len(complete)} left out")
+    print_note(
+        f"wrote {path}: {len(complete)} requests, {len(all_requests) - len(complete)} left out"
+    )
     recommend(f"verify NAME {path}")
 
 
@@ -170,7 +184,8 @@ def _recorded(read: _Read, number: int, target_model: str | None) -> RecordedReq
     name = read.captured.event_id or f"request-{number}"
     recorded = RecordedRequest.of(name, read.inputs.inputs, read.result, target_model=target_model)
     inputs = {
-        key: RecordedTensor(array, read.inputs.datatypes[key]) for key, array in read.inputs.inputs.items()
+        key: RecordedTensor(array, read.inputs.datatypes[key])
+        for key, array in read.inputs.inputs.items()
     }
     return RecordedRequest(recorded.name, inputs, recorded.outputs, target_model)
 

@@ -26,7 +26,10 @@ from constructs_triton_tools.operations.diagnosis import (
     format_diagnoses,
     recognize,
 )
-from constructs_triton_tools.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
+from constructs_triton_tools.operations.endpoint_diagnosis import (
+    EndpointDiagnosis,
+    diagnose_endpoint,
+)
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.stack_endpoints import StackDiagnosis
@@ -46,9 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and other causes by likelihood. Exit code 1 if something is wrong."
     )
     add_aws_arguments(parser, has_stack=True)
-    parser.add_argument("--log-file", metavar="FILE", help="read only this log, - for standard input")
     parser.add_argument(
-        "--message", metavar="TEXT", help="explain only this message; exit code 1 if it is not known"
+        "--log-file", metavar="FILE", help="read only this log, - for standard input"
+    )
+    parser.add_argument(
+        "--message",
+        metavar="TEXT",
+        help="explain only this message; exit code 1 if it is not known",
     )
     add_common(parser, "--json")
 
@@ -125,7 +132,12 @@ def _text(result: EndpointDiagnosis) -> str:
 
 
 def _check_alone(arguments: argparse.Namespace, option: str) -> None:
-    names = {"ENDPOINT": "endpoint", "--stack": "stack", "--message": "message", "--log-file": "log_file"}
+    names = {
+        "ENDPOINT": "endpoint",
+        "--stack": "stack",
+        "--message": "message",
+        "--log-file": "log_file",
+    }
     for name, attribute in names.items():
         if name != option and getattr(arguments, attribute) is not None:
             raise InvalidValueError(f"{option}: cannot be combined with {name}; remove one of them")
@@ -161,4 +173,6 @@ def _read(name: str) -> str:
             log.seek(max(0, path.stat().st_size - _LOG_BYTES))
             return log.read(_LOG_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        raise InvalidValueError(f"--log-file: cannot be read ({error}); give the path of a log") from None
+        raise InvalidValueError(
+            f"--log-file: cannot be read ({error}); give the path of a log"
+        ) from None

@@ -42,15 +42,25 @@ _COLUMNS = (
 )
 
 
-# fmt: off
 class _Period(TypedDict, total=False):
-    days: Annotated[int, Value(
-        "days to look back; a younger endpoint is listed apart", default=14, limit=RangeLimit(1, _KEPT_DAYS),
-        metavar="N")]
-    below: Annotated[int, Value(
-        "call it idle with fewer calls than this; warm-up, canaries and `verify` call too", default=1,
-        limit=RangeLimit(1, None), metavar="CALLS")]
-# fmt: on
+    days: Annotated[
+        int,
+        Value(
+            "days to look back; a younger endpoint is listed apart",
+            default=14,
+            limit=RangeLimit(1, _KEPT_DAYS),
+            metavar="N",
+        ),
+    ]
+    below: Annotated[
+        int,
+        Value(
+            "call it idle with fewer calls than this; warm-up, canaries and `verify` call too",
+            default=1,
+            limit=RangeLimit(1, None),
+            metavar="CALLS",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +126,9 @@ def _print(found: _Found) -> None:
     print_lines(f"{found.region}: {counted} had {found.limit}")
     if found.variants:
         print_table(_COLUMNS, [_row(each, found.prices) for each in found.variants])
-        print_lines(*_total(found), *(f"stop: {_stop(each, found.region)}" for each in found.variants))
+        print_lines(
+            *_total(found), *(f"stop: {_stop(each, found.region)}" for each in found.variants)
+        )
     for component in found.report.components:
         print_lines(
             f"inference component {component.name} of {component.endpoint}: {component.calls} calls; "
@@ -164,7 +176,11 @@ def _stop(variant: BilledVariant, region: str) -> str:
     """Return what removes the variant. A deletion beside CloudFormation breaks the stack's next update."""
     if variant.stack:
         thing = "the endpoint" if variant.is_only else f"variant {variant.name}"
-        only = f"; `npx cdk destroy {variant.stack}` deletes the whole stack" if variant.is_only else ""
+        only = (
+            f"; `npx cdk destroy {variant.stack}` deletes the whole stack"
+            if variant.is_only
+            else ""
+        )
         return f"remove {thing} from the app of stack {variant.stack}, and deploy it{only}"
     if not variant.is_only:
         return f"remove variant {variant.name} from the configuration of {variant.endpoint}"

@@ -36,7 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     session = open_session(arguments)
     aws, path = AwsCalls(session, arguments.timeout), file_of(arguments)
     name = arguments.endpoint
-    confirm(arguments, lambda: f"Create endpoint {name}? It costs {_cost(session, aws, name, path)}.")
+    confirm(
+        arguments, lambda: f"Create endpoint {name}? It costs {_cost(session, aws, name, path)}."
+    )
     notes = start_endpoint(aws, name, path, now=datetime.now(UTC))
     document = {"endpoint": name, "file": str(path), "phase": STARTED, "notes": notes}
     show(arguments, document, *notes, f"endpoint {name} is in service, with the scaling of {path}")
@@ -48,7 +50,9 @@ def _cost(session: boto3.Session, aws: AwsCalls, name: str, path: Path) -> str:
     """Return what the endpoint of a file costs, with the instances that it had."""
     saved = read_saved(path)
     saved.require(path, name, aws.region)
-    config = aws.require("sagemaker", "describe_endpoint_config", EndpointConfigName=saved.endpoint_config)
+    config = aws.require(
+        "sagemaker", "describe_endpoint_config", EndpointConfigName=saved.endpoint_config
+    )
     counts = {
         each["VariantName"]: each.get("DesiredInstanceCount")
         for each in saved.capacities["DesiredWeightsAndCapacities"]

@@ -24,7 +24,12 @@ from constructs_triton_tools.cli.options import (
 )
 from constructs_triton_tools.operations.component_state import ComponentState
 from constructs_triton_tools.operations.served_archives import ServedArchives
-from constructs_triton_tools.operations.status import EndpointState, ScalingState, VariantState, read_status
+from constructs_triton_tools.operations.status import (
+    EndpointState,
+    ScalingState,
+    VariantState,
+    read_status,
+)
 from constructs_triton_tools.planning.prices import Prices, read_prices
 
 if TYPE_CHECKING:
@@ -37,15 +42,21 @@ _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"
 _WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
 
 
-# fmt: off
 class _Shown(TypedDict, total=False):
-    watch: Annotated[bool, Value(
-        "print the state again while it changes, until the update ends", default=False)]
-    ui: Annotated[bool, Value(
-        "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at most "
-        "once a minute, because CloudWatch bills each metric that is read", default=False)]
-    port: Annotated[int, Value("port of the page", default_text="any free port", limit=RangeLimit(0, 65535))]
-# fmt: on
+    watch: Annotated[
+        bool, Value("print the state again while it changes, until the update ends", default=False)
+    ]
+    ui: Annotated[
+        bool,
+        Value(
+            "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at most "
+            "once a minute, because CloudWatch bills each metric that is read",
+            default=False,
+        ),
+    ]
+    port: Annotated[
+        int, Value("port of the page", default_text="any free port", limit=RangeLimit(0, 65535))
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +98,9 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
     from constructs_triton_tools.local.page.deployed import DeployedPage, serve_deployed
 
     if arguments.json or arguments.watch:
-        raise InvalidValueError("--ui: cannot be combined with --json and --watch; remove one of them")
+        raise InvalidValueError(
+            "--ui: cannot be combined with --json and --watch; remove one of them"
+        )
     prices = read_prices(arguments.prices) if arguments.prices else Prices({})
     for name in names:
         read_status(session, name)  # an endpoint that does not exist is an error of the command
@@ -96,7 +109,9 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
 
 
 def _is_changing(state: EndpointState) -> bool:
-    return any(each in _CHANGING for each in (state.status, *(part.status for part in state.components)))
+    return any(
+        each in _CHANGING for each in (state.status, *(part.status for part in state.components))
+    )
 
 
 def _is_in_service(state: EndpointState) -> bool:

@@ -28,19 +28,28 @@ from constructs_triton_tools.operations.stopping.saved_endpoint import STOPPED, 
 from constructs_triton_tools.operations.stopping.stop import prepare_stop, stop_endpoint
 
 
-# fmt: off
 class _File(TypedDict, total=False):
     file: Annotated[Path, Value("file of the endpoint", default_text="ENDPOINT.stopped.json")]
-    timeout: Annotated[timedelta, Value(
-        "longest time to wait for the endpoint, such as 30m", default=timedelta(hours=1), default_text="1h",
-        metavar="TIME", read=parse_duration)]
+    timeout: Annotated[
+        timedelta,
+        Value(
+            "longest time to wait for the endpoint, such as 30m",
+            default=timedelta(hours=1),
+            default_text="1h",
+            metavar="TIME",
+            read=parse_duration,
+        ),
+    ]
 
 
 class _Force(TypedDict, total=False):
-    force: Annotated[bool, Value(
-        "also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
-        default=False)]
-# fmt: on
+    force: Annotated[
+        bool,
+        Value(
+            "also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
+            default=False,
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     aws = AwsCalls(open_session(arguments), arguments.timeout)
     saved = prepare_stop(aws, arguments.endpoint, path, force=arguments.force)
     if saved.phase == STOPPED:
-        _print(arguments, f"endpoint {saved.name} is already stopped; {path} has what creates it again")
+        _print(
+            arguments, f"endpoint {saved.name} is already stopped; {path} has what creates it again"
+        )
         return EXIT_SUCCESS
     if not arguments.yes:
         print_note(*_plan(saved))
@@ -85,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"{error}. {path} has what was deleted: run the command again, or undo it with "
             f"`constructs-triton start {saved.name} --file {path}`"
         ) from None
-    _print(arguments, f"endpoint {saved.name} is stopped; {path} has what creates it again, so keep it")
+    _print(
+        arguments, f"endpoint {saved.name} is stopped; {path} has what creates it again, so keep it"
+    )
     recommend(f"start {saved.name} --file {shlex.quote(str(path))}")
     return EXIT_SUCCESS
 
@@ -95,7 +108,10 @@ def _plan(saved: SavedEndpoint) -> Iterator[str]:
     for target in saved.scalable_targets:
         yield f"deletes scaling of {target['ResourceId']}: {target['MinCapacity']} to {target['MaxCapacity']}"
     yield from (f"deletes scaling policy {each['PolicyName']}" for each in saved.scaling_policies)
-    yield from (f"deletes scheduled action {each['ScheduledActionName']}" for each in saved.scheduled_actions)
+    yield from (
+        f"deletes scheduled action {each['ScheduledActionName']}"
+        for each in saved.scheduled_actions
+    )
     for alarm in sorted({name for names in saved.step_policy_alarms.values() for name in names}):
         yield f"alarm {alarm} calls a step scaling policy, which may have another ARN after the start"
 

@@ -24,14 +24,18 @@ from constructs_triton_tools.operations.warming import (
 )
 
 
-# fmt: off
 class _Warmed(TypedDict, total=False):
     model: Annotated[Sequence[str], Value("a model of the index, or an archive", metavar="NAME")]
     all: Annotated[bool, Value("all models of the index", default=False)]
-    calls: Annotated[int, Value(
-        "calls of each model", default_text="as many as reach 95 percent of the instances on average",
-        limit=RangeLimit(1, 100), metavar="N")]
-# fmt: on
+    calls: Annotated[
+        int,
+        Value(
+            "calls of each model",
+            default_text="as many as reach 95 percent of the instances on average",
+            limit=RangeLimit(1, 100),
+            metavar="N",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,12 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Call the models and print the results; return 1 if one cannot be loaded, else 0."""
     if bool(arguments.model) == arguments.all:
-        raise InvalidValueError("--model: name the models to load, or give --all; exactly one of the two")
+        raise InvalidValueError(
+            "--model: name the models to load, or give --all; exactly one of the two"
+        )
     session = open_session(arguments)
     variant = _multi_model_variant(read_status(session, arguments.endpoint))
     instances = max(1, variant.current_instances or 1)
     calls = arguments.calls or calls_for_most_instances(instances)
-    transport = SageMakerTransport(arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url)
+    transport = SageMakerTransport(
+        arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url
+    )
     targets = _targets(arguments, variant, transport)
     results = [warm_model(transport, target, calls) for target in targets]
     _print(arguments, results, calls, instances)
@@ -78,12 +86,16 @@ def _targets(
     models, uri = variant.archives.models, variant.archives.index_uri
     names = sorted(models) if arguments.all else arguments.model
     if not names:
-        raise InvalidValueError(f"--all: {uri} does not exist or has no models; name archives with --model")
+        raise InvalidValueError(
+            f"--all: {uri} does not exist or has no models; name archives with --model"
+        )
     known = ModelNames(transport, ModelIndex(models, uri) if models else None)
     return [known.archive_of(name) for name in names]
 
 
-def _print(arguments: argparse.Namespace, results: Sequence[WarmedModel], calls: int, instances: int) -> None:
+def _print(
+    arguments: argparse.Namespace, results: Sequence[WarmedModel], calls: int, instances: int
+) -> None:
     reached = expected_instances(calls, instances)
     models = {each.target_model: each.error and str(each.error) for each in results}
     called = "call of each model reaches" if calls == 1 else "calls of each model reach"

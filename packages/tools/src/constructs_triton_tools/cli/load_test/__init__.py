@@ -25,13 +25,20 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines, p
 from constructs_triton_tools.cli.invoke_bodies import read_body
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit
-from constructs_triton_tools.cli.load_test.streams import GRACE_SECONDS, check_arguments, read_limits
+from constructs_triton_tools.cli.load_test.streams import (
+    GRACE_SECONDS,
+    check_arguments,
+    read_limits,
+)
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import chosen, confirm, is_container, open_session
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
-from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton_tools.measuring.load_test.results_file import (
+    BenchmarkMetadata,
+    write_results,
+)
 from constructs_triton_tools.measuring.load_test.search import GENERATOR_WAS_BUSY, HeldSteps, Search
 from constructs_triton_tools.measuring.load_test.step import StepResult, StepSettings
 from constructs_triton_tools.measuring.load_test.step_runner import StepRunner
@@ -125,27 +132,42 @@ def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
         "InferenceComponentName": arguments.inference_component,
     }
     options = {name: value for name, value in chosen.items() if value is not None}
-    tensors = load_requests.BodyForm.JSON if arguments.json_tensors else load_requests.BodyForm.BINARY
+    tensors = (
+        load_requests.BodyForm.JSON if arguments.json_tensors else load_requests.BodyForm.BINARY
+    )
     form = load_requests.BodyForm.GENERATE if arguments.stream else tensors
     if arguments.body:
         return [(1.0, load_requests.whole_request(read_body(arguments.body), options))]
     if arguments.random == [""]:
         return load_requests.sample_invocations(arguments, options, form=form)
     if arguments.random:
-        return load_requests.random_invocations(arguments.random, options, seed=arguments.seed, form=form)
+        return load_requests.random_invocations(
+            arguments.random, options, seed=arguments.seed, form=form
+        )
     if arguments.requests:
-        return load_requests.read_lines(arguments.requests, options, with_batch=arguments.batch, form=form)
-    return load_requests.read_inputs(arguments.inputs, options, with_batch=arguments.batch, form=form)
+        return load_requests.read_lines(
+            arguments.requests, options, with_batch=arguments.batch, form=form
+        )
+    return load_requests.read_inputs(
+        arguments.inputs, options, with_batch=arguments.batch, form=form
+    )
 
 
 def _export(arguments: argparse.Namespace, invocations: Any) -> int:
     if is_container(arguments):
-        raise InvalidValueError("--export-locust: calls InvokeEndpoint; give the name of an endpoint")
+        raise InvalidValueError(
+            "--export-locust: calls InvokeEndpoint; give the name of an endpoint"
+        )
     text = format_locustfile(
-        arguments.endpoint, invocations, endpoint_url=arguments.endpoint_url, region=arguments.region
+        arguments.endpoint,
+        invocations,
+        endpoint_url=arguments.endpoint_url,
+        region=arguments.region,
     )
     write_whole(arguments.export_locust, text)
-    print_lines(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
+    print_lines(
+        f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`"
+    )
     return EXIT_SUCCESS
 
 
@@ -177,9 +199,14 @@ def _name(arguments: argparse.Namespace) -> str:
     return "/".join(filter(None, [name, arguments.target_variant]))
 
 
-def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
+def _describe(
+    arguments: argparse.Namespace, transport: Any, url: str | None
+) -> tuple[str, str, int]:
     if url is not None:
-        confirm(arguments, lambda: f"Send load to {url}, which may cost money and disturb other callers?")
+        confirm(
+            arguments,
+            lambda: f"Send load to {url}, which may cost money and disturb other callers?",
+        )
         return _unknown(arguments)
 
     target = describe_target(transport, variant=arguments.target_variant)
@@ -219,7 +246,9 @@ class _Test:
         self.limits = read_limits(arguments)
         self._by_concurrency = arguments.concurrency is not None
         self._loads = arguments.concurrency or arguments.rates or ()
-        self._progress = Progress(self.limits, quiet=arguments.json, by_concurrency=self._by_concurrency)
+        self._progress = Progress(
+            self.limits, quiet=arguments.json, by_concurrency=self._by_concurrency
+        )
         self._runner = StepRunner(
             [
                 prepare(transport, invocation, weight=weight, is_stream=arguments.stream)
@@ -231,7 +260,9 @@ class _Test:
         )
         start = arguments.start or (_FIRST_CONCURRENCY if self._by_concurrency else _FIRST_RATE)
         maximum = inf if arguments.maximum is None else arguments.maximum
-        self._search = Search(self._measure, start=start, maximum=maximum, is_whole=self._by_concurrency)
+        self._search = Search(
+            self._measure, start=start, maximum=maximum, is_whole=self._by_concurrency
+        )
         self.steps: list[StepResult] = []
         self.is_interrupted = False
         self.started = datetime.now(UTC)
@@ -295,7 +326,10 @@ class _Test:
         why = f", because {reason}; {self._remedy(reason)}" if reason else ""
         at_least = "at least " if reason else ""
         if best.stream is not None:
-            return [f"{describe_streams(best, self.limits, at_least)}{why}", explain_unit(best.stream)]
+            return [
+                f"{describe_streams(best, self.limits, at_least)}{why}",
+                explain_unit(best.stream),
+            ]
         return [
             f"highest rate held: {at_least}{best.good_per_second:.1f} requests per second "
             f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s){why}",
@@ -326,12 +360,20 @@ class _Test:
 
 
 def _write(
-    arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test, stand_ins: dict[str, str]
+    arguments: argparse.Namespace,
+    metadata: BenchmarkMetadata,
+    test: _Test,
+    stand_ins: dict[str, str],
 ) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
-        best = test.best and {**test.best.to_dict(), "is_lower_bound": bool(test.lower_bound_reason)}
-        print_json({"best": best, "steps": steps, **({"stand_ins": stand_ins} if stand_ins else {})})
+        best = test.best and {
+            **test.best.to_dict(),
+            "is_lower_bound": bool(test.lower_bound_reason),
+        }
+        print_json(
+            {"best": best, "steps": steps, **({"stand_ins": stand_ins} if stand_ins else {})}
+        )
     else:
         print_lines(*test.summary())
     if arguments.output:

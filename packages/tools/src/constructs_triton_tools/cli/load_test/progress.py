@@ -34,7 +34,9 @@ class Progress:
             if self._limits.stream is not None:
                 print_lines(*_stream_headings(name))
                 return
-            print_lines(f"{'rate/s':>9} {'good/s':>9} {'p50 ms':>8} {name + ' ms':>8} {'p99 ms':>8}  result")
+            print_lines(
+                f"{'rate/s':>9} {'good/s':>9} {'p50 ms':>8} {name + ' ms':>8} {'p99 ms':>8}  result"
+            )
 
     def print_step(self, step: StepResult) -> None:
         """Print the row of a step."""
@@ -79,9 +81,7 @@ def _stream_cells(step: StepResult, figures: StreamFigures) -> str:
         *(figures.tokens_per_second, figures.tokens_per_second_per_user),
     )
     cells = " ".join(f"{value:8.1f}" for value in times)
-    return (
-        f"{load:>10} {step.good_per_second:8.2f} {cells} {figures.goodput_per_second:8.2f}  {figures.unit:6}"
-    )
+    return f"{load:>10} {step.good_per_second:8.2f} {cells} {figures.goodput_per_second:8.2f}  {figures.unit:6}"
 
 
 def describe_streams(step: StepResult, limits: Limits, at_least: str) -> str:
@@ -111,7 +111,9 @@ def explain_unit(figures: StreamFigures) -> str:
 
 
 def _result(step: StepResult) -> str:
-    closed = f"; {step.stream.closed} streams were closed" if step.stream and step.stream.closed else ""
+    closed = (
+        f"; {step.stream.closed} streams were closed" if step.stream and step.stream.closed else ""
+    )
     errors = f" [{_statuses(step.statuses)}: {step.first_error[:120]}]" if step.statuses else ""
     return f"{step.verdict}{f': {step.reason}' if step.reason else ''}{errors}{closed}"
 

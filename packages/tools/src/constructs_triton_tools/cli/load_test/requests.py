@@ -75,10 +75,14 @@ def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyFor
 
 def whole_request(body: Any, options: Mapping[str, Any]) -> Invocation:
     """Return a request whose body is this JSON value, such as a chat completion."""
-    return Invocation(json.dumps(body, separators=(",", ":")).encode(), "application/json", dict(options))
+    return Invocation(
+        json.dumps(body, separators=(",", ":")).encode(), "application/json", dict(options)
+    )
 
 
-def with_archives(invocations: Iterable[Weighted], transport: Transport, index: str | None) -> list[Weighted]:
+def with_archives(
+    invocations: Iterable[Weighted], transport: Transport, index: str | None
+) -> list[Weighted]:
     """Return the requests with the archive of each model that is called by its name.
 
     ``index`` is the S3 URI of ``index.json`` (default: that of the endpoint).
@@ -90,10 +94,15 @@ def with_archives(invocations: Iterable[Weighted], transport: Transport, index: 
     given = None
     if index:
         if not isinstance(transport, SageMakerTransport):
-            raise InvalidValueError("--index: applies to an endpoint, and this is a container; remove it")
+            raise InvalidValueError(
+                "--index: applies to an endpoint, and this is a container; remove it"
+            )
         given = transport.read_index(index)
     names = ModelNames(transport, given)
-    return [(weight, replace(each, options=names.resolved(each.options))) for weight, each in invocations]
+    return [
+        (weight, replace(each, options=names.resolved(each.options)))
+        for weight, each in invocations
+    ]
 
 
 def begin_stream(transport: Transport, invocation: Invocation) -> None:
@@ -104,7 +113,9 @@ def begin_stream(transport: Transport, invocation: Invocation) -> None:
     """
     with closing(read_generation(transport.stream(invocation))) as events:
         if next(events, None) is None:
-            raise InvocationError("event stream: has no events; check that the model sends a response")
+            raise InvocationError(
+                "event stream: has no events; check that the model sends a response"
+            )
 
 
 # --- random -----------------------------------------------------------------------------------------------
@@ -163,7 +174,9 @@ def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
 
 def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> Any:
     if datatype == "BYTES":
-        words = [bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))]
+        words = [
+            bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))
+        ]
         array = np.empty(len(words), dtype=object)
         array[:] = words
         return array.reshape(shape)
@@ -181,7 +194,9 @@ def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> A
 # --- JSON lines -------------------------------------------------------------------------------------------
 
 
-def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm) -> list[Weighted]:
+def read_lines(
+    path: Path, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm
+) -> list[Weighted]:
     """Return the requests in a file with one JSON object per line.
 
     ``{"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}``. Values of ``input`` have
@@ -221,14 +236,24 @@ def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[
     inputs, left = dict[str, Any](), _MOST_BYTES
     for text in texts:
         name, (array, datatype) = read_input(text, with_batch=with_batch)
-        files = [each for each in array.flat if isinstance(each, bytes)] if array.dtype == object else []
+        files = (
+            [each for each in array.flat if isinstance(each, bytes)]
+            if array.dtype == object
+            else []
+        )
         left = _remaining(left, array.nbytes + sum(map(len, files)), place)
         inputs[name] = array, datatype
     return inputs
 
 
 def _read_line(
-    path: Path, number: int, line: str, options: Mapping[str, Any], *, with_batch: bool, form: BodyForm
+    path: Path,
+    number: int,
+    line: str,
+    options: Mapping[str, Any],
+    *,
+    with_batch: bool,
+    form: BodyForm,
 ) -> Weighted:
     place = f"{path}: line {number}"
     entry = _parse(place, line)
@@ -236,10 +261,15 @@ def _read_line(
         "TargetModel": entry.get("target_model"),
         "InferenceComponentName": entry.get("inference_component"),
     }
-    options = {**options, **{name: str(value) for name, value in chosen.items() if value is not None}}
+    options = {
+        **options,
+        **{name: str(value) for name, value in chosen.items() if value is not None},
+    }
     weight = entry.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-        raise InvalidValueError(f"{place}: weight must be a number above 0, got {weight!r}; raise it")
+        raise InvalidValueError(
+            f"{place}: weight must be a number above 0, got {weight!r}; raise it"
+        )
     if "body" in entry:
         return weight, whole_request(entry["body"], options)
     if "body_base64" in entry:
@@ -267,7 +297,9 @@ def _parse(place: str, line: str) -> dict[str, Any]:
     try:
         entry = parse_bounded_json(line)
     except ValueError as error:
-        raise InvalidValueError(f"{place}: must be JSON ({error}); write one object per line") from None
+        raise InvalidValueError(
+            f"{place}: must be JSON ({error}); write one object per line"
+        ) from None
     if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & _FORMS) != 1:
         raise InvalidValueError(
             f'{place}: must be an object with "input", "body" or "body_base64", and optionally target_model, '
@@ -278,7 +310,9 @@ def _parse(place: str, line: str) -> dict[str, Any]:
 
 def _input_texts(place: str, folder: Path, entry: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(entry["input"], dict):
-        raise InvalidValueError(f'{place}: "input" must map names to strings; write {{"image": "@cat.png"}}')
+        raise InvalidValueError(
+            f'{place}: "input" must map names to strings; write {{"image": "@cat.png"}}'
+        )
     for name, value in entry["input"].items():
         text = str(value)
         yield f"{name}=@{folder / text[1:]}" if text.startswith("@") else f"{name}={text}"

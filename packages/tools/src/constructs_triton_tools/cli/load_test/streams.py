@@ -15,7 +15,9 @@ GRACE_SECONDS = 30
 _LATENCY_MS = 500
 _MOST_STREAMS = 10_000
 _GOODPUT = "first_token=500ms,between_tokens=100ms"
-_LIMIT = re.compile(r"\s*(?P<name>first_token|between_tokens)\s*=\s*(?P<number>[0-9.]+)(?P<unit>ms|s)\s*")
+_LIMIT = re.compile(
+    r"\s*(?P<name>first_token|between_tokens)\s*=\s*(?P<number>[0-9.]+)(?P<unit>ms|s)\s*"
+)
 _MILLISECONDS = {"ms": 1, "s": 1000}
 
 
@@ -28,18 +30,32 @@ def check_arguments(arguments: argparse.Namespace) -> None:
     names = ("goodput", "concurrency", "grace_seconds")
     given = next((name for name in names if getattr(arguments, name) is not None), None)
     if given and not arguments.stream:
-        raise InvalidValueError(f"--{given.replace('_', '-')}: is about streams; add --stream, or remove it")
+        raise InvalidValueError(
+            f"--{given.replace('_', '-')}: is about streams; add --stream, or remove it"
+        )
     if arguments.body:
         why = "the body is sent as it is; remove it"
-        refuse_with("--body", {"--batch": (arguments.batch, why), "--as-json": (arguments.json_tensors, why)})
+        refuse_with(
+            "--body",
+            {"--batch": (arguments.batch, why), "--as-json": (arguments.json_tensors, why)},
+        )
     if not arguments.stream:
         return
     unfit = {
         "--batch": (arguments.batch, "the generate extension derives shapes itself; remove it"),
         "--as-json": (arguments.json_tensors, "requests of streams are always JSON; remove it"),
-        "--target-model": (arguments.target_model, "multi-model endpoints cannot stream; remove --stream"),
-        "--export-locust": (arguments.export_locust, "the locustfile has no streams; remove one of them"),
-        "--rates": (arguments.rates and arguments.concurrency is not None, "remove it, or --concurrency"),
+        "--target-model": (
+            arguments.target_model,
+            "multi-model endpoints cannot stream; remove --stream",
+        ),
+        "--export-locust": (
+            arguments.export_locust,
+            "the locustfile has no streams; remove one of them",
+        ),
+        "--rates": (
+            arguments.rates and arguments.concurrency is not None,
+            "remove it, or --concurrency",
+        ),
     }
     refuse_with("--stream", unfit)
     for count in arguments.concurrency or ():

@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = _counted(arguments.endpoint_url or _DEFAULT_URL, arguments.seconds)
     if arguments.json:
         entries = {
-            endpoint: {name: [each.to_dict() for each in models] for name, models in servers.items()}
+            endpoint: {
+                name: [each.to_dict() for each in models] for name, models in servers.items()
+            }
             for endpoint, servers in found.items()
         }
         print_json(entries)

@@ -53,7 +53,9 @@ class LocalVerification:
     def _verify(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
         if len(endpoints) != 1:
             names = ", ".join(endpoint.spec.name for endpoint in endpoints)
-            raise InvalidValueError(f"--verify: needs one endpoint, got {names}; choose one with --endpoint")
+            raise InvalidValueError(
+                f"--verify: needs one endpoint, got {names}; choose one with --endpoint"
+            )
         spec = endpoints[0].spec
         session = boto3.Session("local", "local", region_name=spec.region)
         transport = SageMakerTransport(spec.name, session=session, endpoint_url=url)

@@ -10,13 +10,24 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.untrusted.terminal import print_error, print_json, print_lines, print_note
+from constructs_triton_core.untrusted.terminal import (
+    print_error,
+    print_json,
+    print_lines,
+    print_note,
+)
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import add_options, add_price_arguments, chosen
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
-from constructs_triton_tools.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+from constructs_triton_tools.planning import (
+    Plan,
+    Requirement,
+    cheapest,
+    plan_all,
+    read_measurements,
+)
 from constructs_triton_tools.planning.capacity import best_of_each
 from constructs_triton_tools.planning.instance_pools import PooledPlan, plan_pools, plans_of_pools
 from constructs_triton_tools.planning.prices import Prices, given_prices
@@ -26,16 +37,28 @@ __all__ = ["add_arguments", "run"]
 _LOADS = ("requests_per_second", "concurrent_streams")
 
 
-# fmt: off
 class _Shown(TypedDict, total=False):
-    steps: Annotated[bool, Value(
-        "list every measured rate", default=False,
-        default_text="the cheapest rate of each configuration within the limit")]
-    instance_pools: Annotated[tuple[str, ...], Value(
-        "also plan an endpoint with these instance types, of which any mix may run", metavar="TYPE")]
-    plot: Annotated[str, Value("write a figure of cost against latency: .svg, .png or .pdf", metavar="FILE")]
-    plot_throughput: Annotated[str, Value("write a figure of latency against throughput", metavar="FILE")]
-# fmt: on
+    steps: Annotated[
+        bool,
+        Value(
+            "list every measured rate",
+            default=False,
+            default_text="the cheapest rate of each configuration within the limit",
+        ),
+    ]
+    instance_pools: Annotated[
+        tuple[str, ...],
+        Value(
+            "also plan an endpoint with these instance types, of which any mix may run",
+            metavar="TYPE",
+        ),
+    ]
+    plot: Annotated[
+        str, Value("write a figure of cost against latency: .svg, .png or .pdf", metavar="FILE")
+    ]
+    plot_throughput: Annotated[
+        str, Value("write a figure of latency against throughput", metavar="FILE")
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +117,11 @@ def _check_plots(arguments: argparse.Namespace) -> None:
 
 def _warn(plans: Iterable[Plan]) -> None:
     """Warn about figures of what may be another machine, and about those that are lower bounds."""
-    given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
+    given = {
+        plan.instance_type: None
+        for plan in plans
+        if plan.measurement.instance_type_source == "given"
+    }
     if given:
         print_note(
             f"warning: {', '.join(given)}: the instance type was given to the load test by hand, so another "
@@ -112,7 +139,9 @@ def _warn(plans: Iterable[Plan]) -> None:
 # --- output -----------------------------------------------------------------------------------------------
 
 
-def _plot_throughput(arguments: argparse.Namespace, requirement: Requirement, every: Sequence[Plan]) -> None:
+def _plot_throughput(
+    arguments: argparse.Namespace, requirement: Requirement, every: Sequence[Plan]
+) -> None:
     if arguments.plot_throughput:
         plot_measurements(
             [plan.measurement for plan in every],
@@ -130,7 +159,11 @@ def _print(
 ) -> None:
     if arguments.json:
         shown = [plan.to_dict() for plan in plans]
-        answer = {"cheapest": best and best.to_dict(), "plans": shown, "currency": prices.currency or None}
+        answer = {
+            "cheapest": best and best.to_dict(),
+            "plans": shown,
+            "currency": prices.currency or None,
+        }
         print_json({**answer, "instance_pools": pooled.to_dict()} if pooled else answer)
         return
     print_plans(plans, best)

@@ -38,7 +38,9 @@ def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
     columns = _stream_columns() if _are_streams(plans) else _COLUMNS
     cells = _stream_cells if _are_streams(plans) else _cells
     rows = [cells(plan, plan is chosen) for plan in plans]
-    needed = [_width(heading, [row[index] for row in rows]) for index, (heading, _) in enumerate(columns)]
+    needed = [
+        _width(heading, [row[index] for row in rows]) for index, (heading, _) in enumerate(columns)
+    ]
     shown = _fitting(needed, width)
     print_table(
         [columns[index] for index in shown],
@@ -50,7 +52,9 @@ def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
     if len(shown) < len(columns):
         hidden = [heading for index, (heading, _) in enumerate(columns) if index not in shown]
         names = ", ".join(" ".join(heading.split()) for heading in hidden)
-        print_note(f"hidden: {names}; widen the terminal to {_total(needed)} columns, or use --json")
+        print_note(
+            f"hidden: {names}; widen the terminal to {_total(needed)} columns, or use --json"
+        )
 
 
 def _width(heading: str, cells: Iterable[str]) -> int:
@@ -142,7 +146,11 @@ def _target(plan: Plan) -> str:
 
 def summary(plan: Plan, currency: str = "") -> str:
     """Return the chosen plan in one line; ``currency`` follows each cost."""
-    names = {"latency_ms": "", "first_token_ms": "first token ", "between_tokens_ms": "between tokens "}
+    names = {
+        "latency_ms": "",
+        "first_token_ms": "first token ",
+        "between_tokens_ms": "between tokens ",
+    }
     limits = plan.requirement.limits
     bound = " and".join(f" {names[name]}within {limits[name]} ms" for name in limits)
     at_most = "at most " if plan.measurement.is_lower_bound else ""
@@ -163,7 +171,9 @@ def _scaling_target(plan: Plan) -> str:
 def summary_of_pools(pooled: PooledPlan, currency: str = "") -> str:
     """Return the plan of a fleet with several instance types in one line; ``currency`` follows each cost."""
     types = ", ".join(each.instance_type for each in pooled.plans)
-    hour, month = (f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month))
+    hour, month = (
+        f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month)
+    )
     return (
         f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the slowest type, "
         f"at {hour}{currency} an hour, {month}{currency} a month; "

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="digits: an ensemble that reads handwritten digits, the models of the documentation (default: a "
         "single small model)",
     )
-    new.add_argument("directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist")
+    new.add_argument(
+        "directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
         print_lines(str(directory / target))
     folder = shlex.quote(str(directory))
     print_lines(
-        "", f"next: cd {folder}", "      python -m pip install -r requirements.txt", "      python -m pytest"
+        "",
+        f"next: cd {folder}",
+        "      python -m pip install -r requirements.txt",
+        "      python -m pytest",
     )
     return 0
 
@@ -77,12 +82,16 @@ def _stack_name(directory: Path) -> str:
 
 def _refuse_content(directory: Path) -> None:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another name")
+        raise InvalidValueError(
+            f"{directory}: exists and is not an empty folder; choose another name"
+        )
 
 
 def shared_files(names: Collection[str], project: str) -> dict[str, str]:
     """Return files of the template that other generated projects use too, by their path."""
-    files = {str(target): source.read_text(encoding="utf-8") for target, source in _files_of(_TEMPLATE)}
+    files = {
+        str(target): source.read_text(encoding="utf-8") for target, source in _files_of(_TEMPLATE)
+    }
     return {name: files[name].replace(_NAME, project) for name in names}
 
 

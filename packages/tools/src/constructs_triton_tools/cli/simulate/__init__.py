@@ -19,7 +19,14 @@ from constructs_triton_tools.cli.options import add_options, chosen
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path
-from constructs_triton_tools.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
+from constructs_triton_tools.planning import (
+    Assumptions,
+    Fleet,
+    Traffic,
+    read_scaling,
+    read_traffic,
+    simulate,
+)
 from constructs_triton_tools.planning.scaling import Scaling, ScheduledAction, TargetTracking
 from constructs_triton_tools.planning.simulation_result import Simulation
 
@@ -38,35 +45,53 @@ examples:
 """
 
 
-# fmt: off
 class _Pattern(TypedDict, total=False):
-    pattern: Annotated[Literal["step", "diurnal", "spike"], Value("a generated pattern instead of a file")]
+    pattern: Annotated[
+        Literal["step", "diurnal", "spike"], Value("a generated pattern instead of a file")
+    ]
     low: Annotated[Decimal, Value("lowest invocations per minute of the pattern", metavar="N")]
     high: Annotated[Decimal, Value("highest invocations per minute of the pattern", metavar="N")]
-    high_minutes: Annotated[int, Value(
-        "length of a spike or a step", default_text="8 for a spike, 120 for a step", metavar="N")]
+    high_minutes: Annotated[
+        int,
+        Value(
+            "length of a spike or a step", default_text="8 for a spike, 120 for a step", metavar="N"
+        ),
+    ]
 
 
 class _Template(TypedDict, total=False):
     template: Annotated[str, Value("read policies from a synthesized template", metavar="FILE")]
     endpoint: Annotated[str, Value("the endpoint in the template", metavar="NAME")]
     variant: Annotated[str, Value("its variant", metavar="NAME")]
-    instance_type: Annotated[str, Value("its instance type, if the template has none", metavar="TYPE")]
+    instance_type: Annotated[
+        str, Value("its instance type, if the template has none", metavar="TYPE")
+    ]
 
 
 class _Bounds(TypedDict, total=False):
     min_capacity: Annotated[int, Value("minimum number of instances", metavar="N")]
     max_capacity: Annotated[int, Value("maximum number of instances", metavar="N")]
-    initial_instance_count: Annotated[int, Value(
-        "number of instances at the start", default_text="the minimum", flag="--initial", metavar="N")]
+    initial_instance_count: Annotated[
+        int,
+        Value(
+            "number of instances at the start",
+            default_text="the minimum",
+            flag="--initial",
+            metavar="N",
+        ),
+    ]
 
 
 class _Policy(TypedDict, total=False):
     target: Annotated[Decimal, Value("target of invocations per instance and minute", metavar="N")]
-    schedule: Annotated[Sequence[str], Value(
-        "new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
-        "\"cron(0 7 * * ? *)=6:25\"", metavar="WHEN=MIN:MAX")]
-# fmt: on
+    schedule: Annotated[
+        Sequence[str],
+        Value(
+            "new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
+            '"cron(0 7 * * ? *)=6:25"',
+            metavar="WHEN=MIN:MAX",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     traffic = parser.add_argument_group("traffic")
-    traffic.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
+    traffic.add_argument(
+        "traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below"
+    )
     add_options(traffic, _Pattern)
     add_options(parser.add_argument_group("instances"), Fleet)
     scaling = parser.add_argument_group("scaling, by options or from a template")
@@ -119,9 +146,13 @@ def _traffic(arguments: argparse.Namespace) -> Traffic:
     if arguments.traffic is not None:
         return read_traffic(arguments.traffic)
     if arguments.low is None or arguments.high is None:
-        raise InvalidValueError("--pattern: needs two levels; set --low and --high to invocations per minute")
+        raise InvalidValueError(
+            "--pattern: needs two levels; set --low and --high to invocations per minute"
+        )
     low, high = float(arguments.low), float(arguments.high)
-    return Traffic.pattern(arguments.pattern, low=low, high=high, high_minutes=arguments.high_minutes)
+    return Traffic.pattern(
+        arguments.pattern, low=low, high=high, high_minutes=arguments.high_minutes
+    )
 
 
 def _scaling(arguments: argparse.Namespace) -> Scaling:
@@ -130,7 +161,10 @@ def _scaling(arguments: argparse.Namespace) -> Scaling:
     if arguments.target is not None:
         raise InvalidValueError("--target: cannot be combined with --template; remove one of them")
     scaling = read_scaling(
-        arguments.template, arguments.endpoint, arguments.variant, instance_type=arguments.instance_type
+        arguments.template,
+        arguments.endpoint,
+        arguments.variant,
+        instance_type=arguments.instance_type,
     )
     schedules = (*scaling.schedules, *map(_schedule, arguments.schedule))
     return replace(scaling, schedules=schedules, **chosen(arguments, _Bounds))
@@ -142,7 +176,11 @@ def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
             "--min-capacity: the bounds are required; set --min-capacity and --max-capacity, or --template"
         )
     target = arguments.target
-    tracking = () if target is None else (TargetTracking(target=target, **chosen(arguments, TargetTracking)),)
+    tracking = (
+        ()
+        if target is None
+        else (TargetTracking(target=target, **chosen(arguments, TargetTracking)),)
+    )
     schedules = tuple(map(_schedule, arguments.schedule))
     return Scaling(policies=tracking, schedules=schedules, **chosen(arguments, _Bounds))
 
@@ -151,7 +189,9 @@ def _schedule(text: str) -> Any:
     when, _, bounds = text.rpartition("=")
     low, colon, high = bounds.partition(":")
     if not (when and colon and (low.isdecimal() or high.isdecimal())):
-        raise InvalidValueError(f'--schedule: must have the form WHEN=MIN:MAX, got "{text}"; write 420=6:25')
+        raise InvalidValueError(
+            f'--schedule: must have the form WHEN=MIN:MAX, got "{text}"; write 420=6:25'
+        )
     return ScheduledAction(
         schedule=int(when) if when.isdecimal() else when,
         min_capacity=int(low) if low else None,

@@ -39,7 +39,10 @@ def _columns(simulation: Simulation, width: int) -> Iterator[tuple[int, int]]:
 def _row(level: int, step: int, columns: Sequence[tuple[int, int]]) -> Line:
     """Return the row that shows the instances from ``level - step + 1`` to ``level``."""
     marks = (_mark(level - step, in_service, needed) for in_service, needed in columns)
-    return [f"{level:6} ┤", *(("".join(run), _STYLES.get(mark, "")) for mark, run in groupby(marks))]
+    return [
+        f"{level:6} ┤",
+        *(("".join(run), _STYLES.get(mark, "")) for mark, run in groupby(marks)),
+    ]
 
 
 def _mark(lowest: int, in_service: int, needed: int) -> str:

@@ -14,7 +14,12 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note, print_table
+from constructs_triton_core.untrusted.terminal import (
+    print_json,
+    print_lines,
+    print_note,
+    print_table,
+)
 from constructs_triton_tools.cli.options import add_options, add_price_arguments
 from constructs_triton_tools.planning.prices import HOURS_PER_MONTH, given_prices
 
@@ -34,26 +39,49 @@ _COLUMNS = (
 )
 
 
-# fmt: off
 class _Fleet(TypedDict):
     instance_type: Annotated[str, Value("for example ml.g5.xlarge", metavar="TYPE")]
-    requests_per_second: Annotated[float, Value(
-        "requests to all models together", limit=RangeLimit(0.000001, 1e6), metavar="N")]
+    requests_per_second: Annotated[
+        float,
+        Value("requests to all models together", limit=RangeLimit(0.000001, 1e6), metavar="N"),
+    ]
 
 
 class _Simulated(_Fleet, total=False):
-    zipf: Annotated[float, Value(
-        "popularity by Zipf's law with this exponent, in the order of the file, in place of "
-        "requests_per_minute; 1 is common, 0 is equal", limit=RangeLimit(0, 10), metavar="S")]
-    memory_fraction: Annotated[float, Value(
-        "part of the memory that models may use", default=0.9, limit=RangeLimit(0.01, 1), metavar="FRACTION")]
-    hit_rate: Annotated[float, Value(
-        "wanted share of requests that find their model loaded", default=0.99, limit=RangeLimit(0, 1),
-        metavar="FRACTION")]
-    max_instances: Annotated[int, Value(
-        "largest number of instances to try", default=20, limit=RangeLimit(1, 100), metavar="N")]
+    zipf: Annotated[
+        float,
+        Value(
+            "popularity by Zipf's law with this exponent, in the order of the file, in place of "
+            "requests_per_minute; 1 is common, 0 is equal",
+            limit=RangeLimit(0, 10),
+            metavar="S",
+        ),
+    ]
+    memory_fraction: Annotated[
+        float,
+        Value(
+            "part of the memory that models may use",
+            default=0.9,
+            limit=RangeLimit(0.01, 1),
+            metavar="FRACTION",
+        ),
+    ]
+    hit_rate: Annotated[
+        float,
+        Value(
+            "wanted share of requests that find their model loaded",
+            default=0.99,
+            limit=RangeLimit(0, 1),
+            metavar="FRACTION",
+        ),
+    ]
+    max_instances: Annotated[
+        int,
+        Value(
+            "largest number of instances to try", default=20, limit=RangeLimit(1, 100), metavar="N"
+        ),
+    ]
     seed: Annotated[int, Value("seed of the random requests", default=0, metavar="N")]
-# fmt: on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,16 +117,22 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         rows = [{**asdict(each), "cost_per_month": _cost(each, price)} for each in results]
         currency = prices.currency or None
-        print_json({"memory_mib": memory_mib, "models": len(models), "currency": currency, "results": rows})
+        print_json(
+            {"memory_mib": memory_mib, "models": len(models), "currency": currency, "results": rows}
+        )
     else:
         kind = "GPU memory" if instance_type.gpus else "memory"
-        print_lines(f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance")
+        print_lines(
+            f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance"
+        )
         chosen = len(results) - 1 if reached else None
         print_table(_COLUMNS, [_row(each, price) for each in results], highlighted=chosen)
         if price is not None:
             print_note(*(prices.notes or [f"Costs are in {prices.currency}."]))
     if not reached:
-        print_note(f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances")
+        print_note(
+            f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances"
+        )
     return EXIT_SUCCESS if reached else EXIT_WRONG
 
 

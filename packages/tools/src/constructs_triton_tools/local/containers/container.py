@@ -117,7 +117,9 @@ class TritonContainer(RunningContainer):
             listing = self.settings.engine.run("exec", self.name, "bash", "-c", _MEMORY_COMMAND)
         except LocalEndpointError:
             return 0
-        return sum(int(line.split()[1]) * 1024 for line in listing.splitlines() if line.startswith("Pss:"))
+        return sum(
+            int(line.split()[1]) * 1024 for line in listing.splitlines() if line.startswith("Pss:")
+        )
 
     async def statistics(self) -> tuple[ModelStatistics, ...]:
         """Return what the server has counted of each model, from inside the container."""
@@ -169,7 +171,9 @@ class TritonContainer(RunningContainer):
         self.models_directory.mkdir()
         if not self.container.is_multi_model:
             provide_models(self.container, self._single_model)
-            prepare_models(self._single_model, self.settings.report, is_exact=self.settings.is_exact)
+            prepare_models(
+                self._single_model, self.settings.report, is_exact=self.settings.is_exact
+            )
         report_inference_type(self.container, self.image, self._single_model, self._note)
 
     @property
@@ -231,7 +235,9 @@ class TritonContainer(RunningContainer):
     async def _follow_logs(self) -> None:
         with self.log.open("ab") as log:
             command = [self.settings.engine.name, "logs", "--follow", self.name]
-            self._logs = await start_child(command, environment=own_environment(), stdout=log, stderr=STDOUT)
+            self._logs = await start_child(
+                command, environment=own_environment(), stdout=log, stderr=STDOUT
+            )
 
     async def _end_logs(self) -> None:
         """Wait for the last lines of the log; the engine's process may outlive the container."""
@@ -260,7 +266,9 @@ class TritonContainer(RunningContainer):
         """Remove the container, so that its name is free again."""
         for command in (("kill", self.name), ("rm", "--force", self.name)):
             with contextlib.suppress(LocalEndpointError):  # it has ended, or has been removed
-                await finish(asyncio.create_task(asyncio.to_thread(self.settings.engine.run, *command)))
+                await finish(
+                    asyncio.create_task(asyncio.to_thread(self.settings.engine.run, *command))
+                )
         await self._end_logs()
         await self._tell_remover("removed")
 

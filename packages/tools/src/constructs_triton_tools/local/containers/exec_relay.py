@@ -57,7 +57,9 @@ class ExecRelay:
             del self._connections[task]
 
 
-async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: AsyncChild) -> None:
+async def _exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: AsyncChild
+) -> None:
     """Copy both ways until the process closes its output, then end it."""
     assert process.stdin is not None
     assert process.stdout is not None

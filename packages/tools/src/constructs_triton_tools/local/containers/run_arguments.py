@@ -28,11 +28,19 @@ HTTP_PORT = 8000
 _ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
 #: The label of every container of this package.
 LABEL = "constructs-triton"
-_ECR = re.compile(r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+")
+_ECR = re.compile(
+    r"(?P<registry>\d{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)/.+"
+)
 
 
 def run_arguments(
-    name: str, image: str, container: ContainerSpec, models: Path, *, shm_bytes: int, gpus: Sequence[str]
+    name: str,
+    image: str,
+    container: ContainerSpec,
+    models: Path,
+    *,
+    shm_bytes: int,
+    gpus: Sequence[str],
 ) -> list[str]:
     """Return the words after the engine's name. ``models`` is the folder of the unpacked models.
 

@@ -45,7 +45,11 @@ class AsyncInvocations:
     """The queue of one asynchronous endpoint. ``report`` prints a line for the user."""
 
     def __init__(
-        self, output: AsyncInferenceSpec, folder: BucketFolder, send: Send, report: Callable[[str], None]
+        self,
+        output: AsyncInferenceSpec,
+        folder: BucketFolder,
+        send: Send,
+        report: Callable[[str], None],
     ) -> None:
         self._output = output
         self._report = report
@@ -63,7 +67,9 @@ class AsyncInvocations:
         name = str(uuid4())
         locations = {"OutputLocation": self._output_location(request.headers, name)}
         if self._output.failure_path:
-            locations["FailureLocation"] = f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
+            locations["FailureLocation"] = (
+                f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
+            )
         task = asyncio.create_task(self._run(read, _headers(request), locations, timeout, ttl))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -119,7 +125,11 @@ class AsyncInvocations:
                 self._slots.release()
             await self._write(locations["OutputLocation"], answer)
         except (RuntimeApiError, TimeoutError) as error:
-            reason = "the request expired in the queue" if isinstance(error, TimeoutError) else str(error)
+            reason = (
+                "the request expired in the queue"
+                if isinstance(error, TimeoutError)
+                else str(error)
+            )
             if "FailureLocation" in locations:
                 with suppress(RuntimeApiError):  # reported already
                     await self._write(locations["FailureLocation"], reason.encode())
@@ -144,7 +154,9 @@ class AsyncInvocations:
 
 def _headers(request: web.Request) -> dict[str, str]:
     """Return the container's headers, with the content type of the queued request."""
-    kept = {"Content-Type": request.headers.get(f"{_PREFIX}Content-Type", "application/octet-stream")}
+    kept = {
+        "Content-Type": request.headers.get(f"{_PREFIX}Content-Type", "application/octet-stream")
+    }
     if f"{_PREFIX}Accept" in request.headers:
         kept["Accept"] = request.headers[f"{_PREFIX}Accept"]
     for name in (f"{_PREFIX}Custom-Attributes", f"{_PREFIX}Inference-Id"):

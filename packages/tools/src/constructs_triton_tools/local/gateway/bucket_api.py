@@ -16,7 +16,12 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
-from constructs_triton_tools.local.gateway.bucket_folder import BucketFolder, etag_of, list_page, no_such_key
+from constructs_triton_tools.local.gateway.bucket_folder import (
+    BucketFolder,
+    etag_of,
+    list_page,
+    no_such_key,
+)
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
 _KEPT = "x-amz-meta-"
@@ -156,7 +161,9 @@ class _BucketApi:
         wanted = request.headers.get("If-Match")
         if (wanted is not None and wanted != etag) or ("If-None-Match" in request.headers and etag):
             raise RuntimeApiError(
-                412, "PreconditionFailed", "At least one of the preconditions you specified did not hold"
+                412,
+                "PreconditionFailed",
+                "At least one of the preconditions you specified did not hold",
             )
 
 
@@ -187,7 +194,11 @@ def _location(request: web.Request) -> str:
 
 def _metadata(request: web.Request) -> dict[str, str]:
     """Return the headers of an upload that a download has too."""
-    kept = {name.lower(): value for name, value in request.headers.items() if name.lower().startswith(_KEPT)}
+    kept = {
+        name.lower(): value
+        for name, value in request.headers.items()
+        if name.lower().startswith(_KEPT)
+    }
     return {"Content-Type": request.headers.get("Content-Type", "binary/octet-stream"), **kept}
 
 

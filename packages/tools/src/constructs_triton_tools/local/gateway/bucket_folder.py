@@ -57,7 +57,9 @@ class BucketFolder:
         parts = key.encode(errors="surrogateescape").split(b"/")
         if len(key) > _MOST_KEY_BYTES or max(map(len, parts)) > _MOST_NAME_BYTES:
             raise RuntimeApiError(
-                400, "KeyTooLongError", "Your key is too long: a local run allows 250 bytes between slashes"
+                400,
+                "KeyTooLongError",
+                "Your key is too long: a local run allows 250 bytes between slashes",
             )
         path = (folder / key).resolve()
         if not path.is_relative_to(folder) or path == folder:
@@ -123,7 +125,9 @@ class BucketFolder:
         place = next(each for each in (self._root, *self._root.parents) if each.exists())
         if shutil.disk_usage(place).free - size < FREE_BYTES:
             raise RuntimeApiError(
-                507, "InsufficientStorage", "a local run leaves 1 GiB of the disk free; delete files"
+                507,
+                "InsufficientStorage",
+                "a local run leaves 1 GiB of the disk free; delete files",
             )
 
     def new_upload(self) -> Path:
@@ -136,7 +140,9 @@ class BucketFolder:
         """Return the folder of an upload."""
         folder = self._root / _PARTIAL / name
         if not name.isalnum() or not folder.is_dir():
-            raise RuntimeApiError(404, "NoSuchUpload", f"The specified upload does not exist: {name[:64]!r}")
+            raise RuntimeApiError(
+                404, "NoSuchUpload", f"The specified upload does not exist: {name[:64]!r}"
+            )
         return folder
 
     def join(self, upload: Path) -> Path:
@@ -164,7 +170,9 @@ def etag_of(path: Path) -> str:
 
 def no_such_key(location: str) -> RuntimeApiError:
     """Return S3's error for an object that does not exist."""
-    return RuntimeApiError(404, "NoSuchKey", f"NoSuchKey: The specified key does not exist: {location}")
+    return RuntimeApiError(
+        404, "NoSuchKey", f"NoSuchKey: The specified key does not exist: {location}"
+    )
 
 
 def _wrong(location: str) -> RuntimeApiError:
@@ -200,7 +208,9 @@ def list_page(bucket: Path, query: Mapping[str, str]) -> str:
         "IsTruncated": "true" if is_truncated else "false",
         "NextContinuationToken": token,
     }
-    return "".join([*(f"<{name}>{value}</{name}>" for name, value in values.items() if value), *rows])
+    return "".join(
+        [*(f"<{name}>{value}</{name}>" for name, value in values.items() if value), *rows]
+    )
 
 
 def _page(bucket: Path, listing: _Listing) -> tuple[list[str], str, bool]:
@@ -238,7 +248,9 @@ def _objects(bucket: Path, listing: _Listing) -> Iterator[tuple[str, Path]]:
         if not key.endswith("/"):
             if is_after and key.startswith(prefix):
                 yield key, Path(entry.path)
-        elif (is_after or start.startswith(key)) and (key.startswith(prefix) or prefix.startswith(key)):
+        elif (is_after or start.startswith(key)) and (
+            key.startswith(prefix) or prefix.startswith(key)
+        ):
             waiting += _entries(entry.path, key)
 
 

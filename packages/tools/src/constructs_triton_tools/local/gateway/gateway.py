@@ -92,11 +92,15 @@ class _Gateway:
         self._endpoints = endpoints
         self._page = page
         self._mirrors: set[asyncio.Task[None]] = set()
-        self._queues = {} if bucket_folder is None else self._make_queues(BucketFolder(bucket_folder))
+        self._queues = (
+            {} if bucket_folder is None else self._make_queues(BucketFolder(bucket_folder))
+        )
 
     def _make_queues(self, folder: BucketFolder) -> dict[str, AsyncInvocations]:
         return {
-            name: AsyncInvocations(each.spec.asynchronous, folder, partial(self._send, name), each.report)
+            name: AsyncInvocations(
+                each.spec.asynchronous, folder, partial(self._send, name), each.report
+            )
             for name, each in self._endpoints.items()
             if each.spec.asynchronous is not None
         }
@@ -124,7 +128,9 @@ class _Gateway:
         except RuntimeApiError as error:
             return error.response()
 
-    async def _send(self, name: str, headers: Mapping[str, str], body: bytes, timeout: float) -> bytes:
+    async def _send(
+        self, name: str, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> bytes:
         """Send a queued request to the container and return the response body."""
         endpoint = self._endpoint(name)
         call = _Invocation(endpoint, None, headers, body, ())
@@ -159,7 +165,9 @@ class _Gateway:
         """Answer with the models that stand-ins run, by endpoint and variant. SageMaker has no such path."""
         return web.json_response(
             {
-                name: {server.spec.name: server.server.stand_ins for server in endpoint.all_servers()}
+                name: {
+                    server.spec.name: server.server.stand_ins for server in endpoint.all_servers()
+                }
                 for name, endpoint in self._endpoints.items()
             }
         )
@@ -171,7 +179,9 @@ class _Gateway:
         """
         try:
             endpoint = self._endpoint(request.match_info["name"])
-            containers = [each.multi_model for each in endpoint.variants.values() if each.multi_model]
+            containers = [
+                each.multi_model for each in endpoint.variants.values() if each.multi_model
+            ]
             index = await asyncio.to_thread(containers[0].index) if containers else None
         except RuntimeApiError as error:
             return error.response()
@@ -181,7 +191,9 @@ class _Gateway:
             return web.json_response({"version": 1, "target_models": dict(index.target_models)})
         return web.json_response({"prefix": containers[0].url if containers else None})
 
-    async def _answer(self, request: web.Request, send: _Relay, operation: str) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, send: _Relay, operation: str
+    ) -> web.StreamResponse:
         try:
             check_headers(operation, request.headers)
             invocation = await self._read(request)

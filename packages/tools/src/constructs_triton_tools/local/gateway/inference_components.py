@@ -7,7 +7,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from constructs_triton_core.facts.inference_components import HEADER_NOT_ALLOWED, HEADER_REQUIRED, NO_CAPACITY
+from constructs_triton_core.facts.inference_components import (
+    HEADER_NOT_ALLOWED,
+    HEADER_REQUIRED,
+    NO_CAPACITY,
+)
 from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
 from constructs_triton_tools.local.gateway.runtime_errors import (
     RuntimeApiError,
@@ -88,7 +92,9 @@ class LocalVariant:
             )
         if self.multi_model is None:
             if target_model is not None:
-                raise validation_error("TargetModel is only accepted by multi-model endpoints; leave it out")
+                raise validation_error(
+                    "TargetModel is only accepted by multi-model endpoints; leave it out"
+                )
             yield self.server.invocations
             return
         if target_model is None:
@@ -146,7 +152,9 @@ class LocalComponent(LocalVariant):
     @asynccontextmanager
     async def _destination(self, target_model: str | None) -> AsyncIterator[Destination]:
         if target_model is not None:
-            raise validation_error("TargetModel is not accepted by inference components; leave it out")
+            raise validation_error(
+                "TargetModel is not accepted by inference components; leave it out"
+            )
         self._expect_copies()
         async with super()._destination(None) as destination:
             yield destination
@@ -177,7 +185,9 @@ def choose_component(
             f"satisfy constraint: at most {_NAME_LENGTH} letters, digits and hyphens"
         )
     if target_variant is not None:
-        raise validation_error("TargetVariant is not accepted beside InferenceComponentName; leave it out")
+        raise validation_error(
+            "TargetVariant is not accepted beside InferenceComponentName; leave it out"
+        )
     if name in not_run:
         raise validation_error(
             f"Inference Component {name} does not run on your machine, because its container is not Triton; "

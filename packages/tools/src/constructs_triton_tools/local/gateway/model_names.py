@@ -29,7 +29,9 @@ def read_index(container: ContainerSpec) -> ModelIndex | None:
         return None if path is None else ModelIndex.from_json(path.read_bytes(), uri)
     if not container.indexed:
         return None
-    merged = {name: archive for index in container.indexed.values() for name, archive in index.items()}
+    merged = {
+        name: archive for index in container.indexed.values() for name, archive in index.items()
+    }
     return ModelIndex(merged, uri)
 
 

@@ -143,7 +143,9 @@ class MultiModelContainer:
             if target_model in self._loaded and target_model not in self._uses:
                 with suppress(RuntimeApiError):  # the server has just ended, so nothing is loaded
                     await self._unload(target_model)
-                await asyncio.to_thread(shutil.rmtree, self._directory(target_model), ignore_errors=True)
+                await asyncio.to_thread(
+                    shutil.rmtree, self._directory(target_model), ignore_errors=True
+                )
 
     def _forget_after_restart(self) -> None:
         if self._generation != self._server.generation:

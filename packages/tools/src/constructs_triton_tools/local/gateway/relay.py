@@ -68,14 +68,23 @@ def _frame(headers: dict[str, str], payload: bytes) -> bytes:
 
 def _header(name: str, value: str) -> bytes:
     text = value.encode()
-    return struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", _STRING_TYPE, len(text)) + text
+    return (
+        struct.pack(">B", len(name))
+        + name.encode()
+        + struct.pack(">BH", _STRING_TYPE, len(text))
+        + text
+    )
 
 
-async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
+async def relay(
+    request: web.Request, answer: aiohttp.ClientResponse, variant: str
+) -> web.StreamResponse:
     """Send the container's response on, piece by piece as it arrives, or whole if it is small."""
     length = answer.content_length
     if length is not None and length <= _SMALL_BODY_BYTES:
-        return web.Response(body=await answer.read(), headers=_headers_to_caller(answer.headers, variant))
+        return web.Response(
+            body=await answer.read(), headers=_headers_to_caller(answer.headers, variant)
+        )
     response = web.StreamResponse(headers=_headers_to_caller(answer.headers, variant))
     response.content_length = length
     await response.prepare(request)
@@ -105,7 +114,9 @@ async def relay_as_events(
         async for piece in _pieces(answer.content):
             await response.write(payload_part(piece))
     except (aiohttp.ClientPayloadError, aiohttp.ClientOSError) as error:
-        await response.write(model_stream_error("StreamBroken", f"The container closed the stream: {error}"))
+        await response.write(
+            model_stream_error("StreamBroken", f"The container closed the stream: {error}")
+        )
     except TimeoutError:
         message = "The container did not finish its response in time."
         await response.write(model_stream_error("ModelInvocationTimeExceeded", message))
@@ -147,7 +158,11 @@ async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
     """Return the body to relay as it arrives, or as bytes if it is small or ``is_copied`` to others."""
     length = request.content_length
-    if length is not None and _SMALL_BODY_BYTES < length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
+    if (
+        length is not None
+        and _SMALL_BODY_BYTES < length <= INVOCATION_PAYLOAD_BYTES
+        and not is_copied
+    ):
         return _pieces(request.content)
     try:
         return await request.read()
@@ -161,7 +176,9 @@ def headers_to_container(request: web.Request) -> dict[str, str]:
     """Return the headers that the container receives."""
     kept = {name: request.headers[name] for name in _TO_CONTAINER if name in request.headers}
     sagemaker = {
-        name: value for name, value in request.headers.items() if name.lower().startswith(_SAGEMAKER_PREFIX)
+        name: value
+        for name, value in request.headers.items()
+        if name.lower().startswith(_SAGEMAKER_PREFIX)
     }
     return {"Content-Type": "application/octet-stream", **kept, **sagemaker}
 

@@ -32,15 +32,23 @@ class RunningEndpoint:
         production = {variant.name for variant in spec.variants}
         shadows = {variant.name for variant in spec.shadow_variants}
         self.variants = {each.spec.name: each for each in running if each.spec.name in production}
-        self.components = {each.spec.name: each for each in running if isinstance(each, LocalComponent)}
+        self.components = {
+            each.spec.name: each for each in running if isinstance(each, LocalComponent)
+        }
         self._traffic = TrafficShare(spec.variants)
         self._shadows = [
-            (each, ShadowShare(spec.variants[0], each.spec)) for each in running if each.spec.name in shadows
+            (each, ShadowShare(spec.variants[0], each.spec))
+            for each in running
+            if each.spec.name in shadows
         ]
 
     def all_servers(self) -> list[LocalVariant]:
         """Return everything that has a server: production and shadow variants, or components."""
-        return [*self.variants.values(), *(shadow for shadow, _ in self._shadows), *self.components.values()]
+        return [
+            *self.variants.values(),
+            *(shadow for shadow, _ in self._shadows),
+            *self.components.values(),
+        ]
 
     async def statistics(self) -> dict[str, Any]:
         """Return what each variant or component counted of its models, or why that is unknown."""
@@ -92,7 +100,8 @@ class TrafficShare:
         for name, weight in self._weights.items():
             self._credits[name] += weight
         chosen = max(
-            self._credits, key=lambda name: self._credits[name] if self._weights[name] else -total - 1
+            self._credits,
+            key=lambda name: self._credits[name] if self._weights[name] else -total - 1,
         )
         self._credits[chosen] -= total
         return chosen

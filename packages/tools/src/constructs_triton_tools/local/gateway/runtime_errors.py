@@ -67,7 +67,9 @@ def validation_error(message: str) -> RuntimeApiError:
 def model_not_ready(target_model: str) -> RuntimeApiError:
     """Return the error for a model that is still being loaded. Loading continues."""
     return RuntimeApiError(
-        429, "ModelNotReadyException", f"Model {target_model} is not ready for inference; please try again"
+        429,
+        "ModelNotReadyException",
+        f"Model {target_model} is not ready for inference; please try again",
     )
 
 
@@ -86,7 +88,9 @@ def model_error(
     text = original if isinstance(original, str) else original.decode("utf-8", "replace")
     side = "client" if 400 <= status < 500 else "server"
     group = log_group or f"/aws/sagemaker/Endpoints/{endpoint.name}"
-    console = f"https://{endpoint.region}.console.aws.amazon.com/cloudwatch/home?region={endpoint.region}"
+    console = (
+        f"https://{endpoint.region}.console.aws.amazon.com/cloudwatch/home?region={endpoint.region}"
+    )
     return RuntimeApiError(
         424,
         "ModelError",

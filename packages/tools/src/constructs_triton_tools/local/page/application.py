@@ -66,9 +66,13 @@ class Page:
         """Answer with the form of a target; the query names the endpoint, its server and the target."""
         endpoint = self._endpoints.get(request.query.get("endpoint", ""))
         servers = [] if endpoint is None else endpoint.all_servers()
-        running = next((each for each in servers if each.spec.name == request.query.get("server")), None)
+        running = next(
+            (each for each in servers if each.spec.name == request.query.get("server")), None
+        )
         if endpoint is None or running is None:
-            return web.json_response({"error": "the endpoint has no such variant or component"}, status=404)
+            return web.json_response(
+                {"error": "the endpoint has no such variant or component"}, status=404
+            )
         try:
             form = await asyncio.to_thread(model_form, running, request.query.get("target"))
         except (ConstructsTritonError, RuntimeApiError, OSError) as error:

@@ -97,7 +97,9 @@ class CallRecord:
         """Record a call."""
         self._calls.append(call)
 
-    def add_queued(self, endpoint: str, target: str, seconds: float, error: RuntimeApiError | None) -> None:
+    def add_queued(
+        self, endpoint: str, target: str, seconds: float, error: RuntimeApiError | None
+    ) -> None:
         """Record an asynchronous call that has ended."""
         status, body = (200, b"") if error is None else (error.status, error.body())
         self.add(Call(endpoint, target, time.time(), seconds, status, body[:_MOST_ERROR_BYTES]))
@@ -118,7 +120,9 @@ class CallRecord:
             model = request.headers.get(TARGET_MODEL_HEADER)
             target = model or request.match_info.get(CHOSEN, "")
             error = _error(response)
-            self.add(Call(name, target, time.time(), seconds, response.status, error, model is not None))
+            self.add(
+                Call(name, target, time.time(), seconds, response.status, error, model is not None)
+            )
             return response
 
         return record

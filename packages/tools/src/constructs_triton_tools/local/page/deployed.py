@@ -72,13 +72,17 @@ class DeployedPage:
     async def _answer(self, _: web.Request) -> web.Response:
         """Answer with the state; all pages of a run share one reading a minute."""
         async with self._lock:
-            is_due = self._clock() - self._read_at >= _LEAST_SECONDS and self._readings < _MOST_READINGS
+            is_due = (
+                self._clock() - self._read_at >= _LEAST_SECONDS and self._readings < _MOST_READINGS
+            )
             if is_due:
                 self._read_at = self._clock()
                 self._readings += 1
                 self._state = await run_in_thread(self._read)
         left = _MOST_READINGS - self._readings
-        return web.json_response({**self._state, "readings_left": left, "metrics_read": self._metrics})
+        return web.json_response(
+            {**self._state, "readings_left": left, "metrics_read": self._metrics}
+        )
 
     def _read(self) -> dict[str, object]:
         now = datetime.now(UTC)
@@ -86,7 +90,11 @@ class DeployedPage:
             endpoints = [self._endpoint(name, now) for name in self._names]
         except InvalidValueError as error:
             return {**self._state, "error": str(error)}
-        return {"endpoints": endpoints, "read_at": now.timestamp(), "region": self._session.region_name}
+        return {
+            "endpoints": endpoints,
+            "read_at": now.timestamp(),
+            "region": self._session.region_name,
+        }
 
     def _endpoint(self, name: str, now: datetime) -> dict[str, Any]:
         state = read_status(self._session, name)
@@ -105,14 +113,18 @@ class DeployedPage:
         }
 
 
-def cost_of(state: EndpointState, prices: Mapping[str, Decimal]) -> tuple[Decimal | None, list[str]]:
+def cost_of(
+    state: EndpointState, prices: Mapping[str, Decimal]
+) -> tuple[Decimal | None, list[str]]:
     """Return the price of the running instances for an hour, and the types whose price is not known.
 
     The price is ``None`` if a type has none.
     """
     counts: dict[str, int] = {}
     for variant in state.variants:
-        single = {variant.instance_type: variant.current_instances or 0} if variant.instance_type else {}
+        single = (
+            {variant.instance_type: variant.current_instances or 0} if variant.instance_type else {}
+        )
         for name, count in (variant.instance_pools or single).items():
             counts[name] = counts.get(name, 0) + count
     missing = sorted(name for name, count in counts.items() if count and name not in prices)
@@ -147,19 +159,26 @@ def metric_rows(
         return {}
     minute = now.replace(second=0, microsecond=0)
     request = {"MetricDataQueries": queries, "StartTime": minute - _HISTORY, "EndTime": minute}
-    for result in reader.read("cloudwatch", "get_metric_data", **request).get("MetricDataResults", []):
+    for result in reader.read("cloudwatch", "get_metric_data", **request).get(
+        "MetricDataResults", []
+    ):
         position, index = map(int, result["Id"][1:].split("_"))
         rows = values[names[position]]
         for at, value in zip(result["Timestamps"], result["Values"], strict=True):
             row = rows.setdefault(at.timestamp(), [None] * len(_FIGURES))
             row[index] = value * _FIGURES[index][2]
-    return {name: [_row(at, row) for at, row in sorted(rows.items())] for name, rows in values.items()}
+    return {
+        name: [_row(at, row) for at, row in sorted(rows.items())] for name, rows in values.items()
+    }
 
 
 def _query(id: str, dimensions: Mapping[str, str], metric: str, statistic: str) -> dict[str, Any]:
     named = [{"Name": name, "Value": value} for name, value in dimensions.items()]
     described = {"Namespace": "AWS/SageMaker", "MetricName": metric, "Dimensions": named}
-    return {"Id": id, "MetricStat": {"Metric": described, "Period": _PERIOD_SECONDS, "Stat": statistic}}
+    return {
+        "Id": id,
+        "MetricStat": {"Metric": described, "Period": _PERIOD_SECONDS, "Stat": statistic},
+    }
 
 
 def _row(at: float, values: Sequence[float | None]) -> list[float | None]:

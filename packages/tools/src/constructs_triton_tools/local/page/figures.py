@@ -8,7 +8,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from constructs_triton_tools.local.page.call_record import Call, CallRecord, Fault, fault_of, original_message
+from constructs_triton_tools.local.page.call_record import (
+    Call,
+    CallRecord,
+    Fault,
+    fault_of,
+    original_message,
+)
 
 #: Seconds that the charts show.
 HISTORY_SECONDS = 300
@@ -154,7 +160,10 @@ def _milliseconds(latencies: Iterable[float]) -> list[float | None]:
 
 def _rate(recent: dict[int, _Second], now: float, seconds: int = 5) -> float:
     """Return the calls per second over the last whole seconds."""
-    return sum(recent[at].calls for at in range(int(now) - seconds, int(now)) if at in recent) / seconds
+    return (
+        sum(recent[at].calls for at in range(int(now) - seconds, int(now)) if at in recent)
+        / seconds
+    )
 
 
 def _forget(seconds: dict[int, _Second], before: float) -> None:

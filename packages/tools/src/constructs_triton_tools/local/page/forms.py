@@ -33,7 +33,13 @@ def model_form(running: LocalVariant, target_model: str | None) -> dict[str, obj
     repository = _repository(running, target_model)
     folder = _called_model(repository, container.environment.get(DEFAULT_MODEL, ""))
     if folder is None:
-        return {"model": "", "inputs": [], "outputs": [], "steps": [], "notes": ["no model was found"]}
+        return {
+            "model": "",
+            "inputs": [],
+            "outputs": [],
+            "steps": [],
+            "notes": ["no model was found"],
+        }
     kind = used_inference_type(container, container.image)
     decoupled = kind == "infer" and is_decoupled(repository.path, folder.name)
     return {**describe_model(repository, folder), "inference_type": kind, "is_decoupled": decoupled}
@@ -85,7 +91,11 @@ def _tensor(tensor: Any) -> dict[str, object]:
 def _format(tensor: Any) -> str:
     """Return the layout that the configuration declares; outputs have none."""
     field = tensor.DESCRIPTOR.fields_by_name.get("format")
-    return "FORMAT_NONE" if field is None else str(field.enum_type.values_by_number[tensor.format].name)
+    return (
+        "FORMAT_NONE"
+        if field is None
+        else str(field.enum_type.values_by_number[tensor.format].name)
+    )
 
 
 def _labels(folder: ModelFolder, output: Any) -> list[str]:
@@ -128,10 +138,14 @@ def _layers(graph: EnsembleGraph) -> Sequence[int]:
     for _ in graph.steps:  # each pass settles at least one further layer
         before = list(layers)
         for step in graph.steps:
-            sources = [each for name in step.input_map.values() for each in graph.producers.get(name, ())]
+            sources = [
+                each for name in step.input_map.values() for each in graph.producers.get(name, ())
+            ]
             others = [layers[each.index] for each in sources if each.index != step.index]
             layers[step.index] = max(others, default=-1) + 1
-        if layers == before or max(layers) > len(layers):  # the second: a cycle, which the server refuses
+        if layers == before or max(layers) > len(
+            layers
+        ):  # the second: a cycle, which the server refuses
             break
     return layers
 

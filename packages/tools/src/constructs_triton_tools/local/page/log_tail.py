@@ -17,7 +17,9 @@ _LINE_CHARACTERS = 2000
 _OWN_REQUEST = re.compile(r"HTTP request: \d /v2/(repository/index|models/\S+/stats)")
 _COLOR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _TRITON_LINE = re.compile(r"[IWEF]\d{4} \d\d:")
-_LOUD = re.compile(r"Traceback|Error|Exception|\berror\b|\bfailed\b|[Ss]egmentation|\b[Ss]ignal\b|Killed")
+_LOUD = re.compile(
+    r"Traceback|Error|Exception|\berror\b|\bfailed\b|[Ss]egmentation|\b[Ss]ignal\b|Killed"
+)
 
 Line = tuple[int, str, bool]
 """A number that grows, the text, and whether the line may explain a failure."""

@@ -82,8 +82,12 @@ class Observer:
     async def _read(self) -> dict[str, object]:
         self.figures.update()
         endpoints = list(self._endpoints.values())
-        running = {each.server.directory for endpoint in endpoints for each in endpoint.all_servers()}
-        self._servers = {folder: known for folder, known in self._servers.items() if folder in running}
+        running = {
+            each.server.directory for endpoint in endpoints for each in endpoint.all_servers()
+        }
+        self._servers = {
+            folder: known for folder, known in self._servers.items() if folder in running
+        }
         states = [await self._endpoint(each) for each in endpoints]
         return {"endpoints": sorted(states, key=_has_no_failed_target)}
 
@@ -134,14 +138,27 @@ class Observer:
             known.model_bytes = _by_model(found, _folders(running))
 
     def _target(
-        self, endpoint: RunningEndpoint, running: LocalVariant, known: _Server, name: str, model: str
+        self,
+        endpoint: RunningEndpoint,
+        running: LocalVariant,
+        known: _Server,
+        name: str,
+        model: str,
     ) -> dict[str, Any]:
         """Return the state and figures of what callers choose: a variant, component or target model."""
         figures = self.figures.target(endpoint.spec.name, name)
         state = _target_state(running, name, figures)
-        return {"name": name, "model": model, **figures, "state": state, **_failure(running, known, figures)}
+        return {
+            "name": name,
+            "model": model,
+            **figures,
+            "state": state,
+            **_failure(running, known, figures),
+        }
 
-    def log_after(self, numbers: Mapping[str, int]) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
+    def log_after(
+        self, numbers: Mapping[str, int]
+    ) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
         """Yield the new lines of each log, by the label of its server, and of the run's messages."""
         labels = {
             each.server.directory: each.server.label
@@ -162,7 +179,9 @@ def targets_of(running: LocalVariant) -> dict[str, str]:
     container = running.server.container
     if running.multi_model is not None:
         names = _names_of(running.multi_model, container)
-        targets = dict.fromkeys((*running.multi_model.archive_names(), *running.multi_model.loaded_models))
+        targets = dict.fromkeys(
+            (*running.multi_model.archive_names(), *running.multi_model.loaded_models)
+        )
         return {target: names.get(target, "") for target in targets}
     try:
         found = [each.name for each in (running.server.models_directory.parent / "model").iterdir()]
@@ -226,12 +245,18 @@ def _target_state(running: LocalVariant, name: str, figures: Mapping[str, Any]) 
     if figures["failed"] is not None:
         return "failed"
     state = _state_of(running)
-    if state == "ready" and running.multi_model is not None and name not in running.multi_model.loaded_models:
+    if (
+        state == "ready"
+        and running.multi_model is not None
+        and name not in running.multi_model.loaded_models
+    ):
         state = "loading" if name in running.multi_model.loading_models else "not loaded"
     return "some failed" if state == "ready" and figures["recent_failures"] else state
 
 
-def _failure(running: LocalVariant, known: _Server, figures: Mapping[str, Any]) -> dict[str, object]:
+def _failure(
+    running: LocalVariant, known: _Server, figures: Mapping[str, Any]
+) -> dict[str, object]:
     """Return what is known of a target's last call, if that failed: in the names of the user's files."""
     message = figures["failed"]
     if message is None:

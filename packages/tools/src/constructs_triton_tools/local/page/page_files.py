@@ -53,7 +53,9 @@ class PageFiles:
     def __init__(self, index: str) -> None:
         folder = files("constructs_triton_tools.local.page") / "static"
         self._files = {
-            each.name: each.read_bytes() for each in folder.iterdir() if PurePath(each.name).suffix in _TYPES
+            each.name: each.read_bytes()
+            for each in folder.iterdir()
+            if PurePath(each.name).suffix in _TYPES
         }
         self._index = index
 

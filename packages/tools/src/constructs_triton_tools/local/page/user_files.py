@@ -29,7 +29,9 @@ class UserFiles:
         roots = "|".join(map(re.escape, ("/opt/ml", str(models.parent))))
         folder = r"models/[0-9A-Za-z._]+/model/" if running.multi_model is not None else "model/"
         source = running.server.container.source
-        return cls(re.compile(rf"(?:{roots})/{folder}(?=\S)"), "" if source is None else f"{source}/")
+        return cls(
+            re.compile(rf"(?:{roots})/{folder}(?=\S)"), "" if source is None else f"{source}/"
+        )
 
     def name(self, text: str) -> str:
         """Return a text with the user's own paths.

@@ -39,7 +39,9 @@ class FrontEndPorts:
         self._ports: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
 
-    def moved(self, server: str, arguments: Sequence[str], report: Callable[[str], None]) -> list[FrontEnd]:
+    def moved(
+        self, server: str, arguments: Sequence[str], report: Callable[[str], None]
+    ) -> list[FrontEnd]:
         """Return the front ends whose port is in use, each with a free port, and report them once."""
         with self._lock:
             found = [self._front_end(server, *wanted, report) for wanted in _wanted(arguments)]
@@ -55,7 +57,9 @@ class FrontEndPorts:
         ports = {f"SAGEMAKER_TRITON_{each.name.upper()}_PORT": str(each.port) for each in moved}
         return {**ports, SOCKET_VARIABLE: _METRICS_SOCKET}
 
-    def _front_end(self, server: str, name: str, wanted: int, report: Callable[[str], None]) -> FrontEnd:
+    def _front_end(
+        self, server: str, name: str, wanted: int, report: Callable[[str], None]
+    ) -> FrontEnd:
         port = self._ports.get((server, name))
         if port is None:
             is_taken = wanted in self._ports.values() or not _is_free(wanted)
@@ -81,13 +85,17 @@ def _wanted(arguments: Sequence[str]) -> Iterator[tuple[str, int]]:
     for name, default in _DEFAULT_PORTS.items():
         is_on = _last(arguments, f"--allow-{name}=", "true").lower() in ("true", "1")
         port = _last(arguments, f"--{name}-port=", str(default))
-        if is_on and port.isdecimal() and 0 < int(port) <= _HIGHEST_PORT:  # the server refuses other ports
+        if (
+            is_on and port.isdecimal() and 0 < int(port) <= _HIGHEST_PORT
+        ):  # the server refuses other ports
             yield name, int(port)
 
 
 def _last(arguments: Sequence[str], flag: str, default: str) -> str:
     """Return the value of a flag. The server uses the last of several."""
-    return next((word.removeprefix(flag) for word in reversed(arguments) if word.startswith(flag)), default)
+    return next(
+        (word.removeprefix(flag) for word in reversed(arguments) if word.startswith(flag)), default
+    )
 
 
 def _is_free(port: int) -> bool:

@@ -15,7 +15,9 @@ _Report = Callable[[str], None]
 
 def has_private_mounts(needed: Iterable[Path], report: _Report, *, is_wanted: bool) -> bool:
     """Whether each server can see its models at ``/opt/ml``; reports why not."""
-    reason = namespaces.why_no_private_mounts(needed) if is_wanted else "--no-private-mounts was given"
+    reason = (
+        namespaces.why_no_private_mounts(needed) if is_wanted else "--no-private-mounts was given"
+    )
     if reason is not None:
         report(
             f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model that "
@@ -43,7 +45,9 @@ def has_private_addresses(report: _Report, *, allows_open_ports: bool) -> bool:
             f"local: this platform has no private addresses for servers ({reason}); use Linux 5.9 or newer "
             f"outside gVisor, or accept the risk with --allow-open-ports: {risk}"
         )
-    report(f"--allow-open-ports: this platform has no private addresses for servers ({reason}): {risk}")
+    report(
+        f"--allow-open-ports: this platform has no private addresses for servers ({reason}): {risk}"
+    )
     return False
 
 
@@ -51,7 +55,9 @@ def has_network_isolation(isolated: Sequence[str], report: _Report, *, has_addre
     """Whether the variants in ``isolated`` can run without a network; reports why not."""
     if not isolated:
         return True
-    reason = namespaces.why_no_network_isolation() if has_addresses else "--allow-open-ports is in use"
+    reason = (
+        namespaces.why_no_network_isolation() if has_addresses else "--allow-open-ports is in use"
+    )
     if reason is not None:
         report(
             f"{', '.join(isolated)}: network isolation does not work on this machine ({reason}): these "

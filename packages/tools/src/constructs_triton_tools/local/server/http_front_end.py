@@ -126,7 +126,9 @@ class HttpFrontEnd:
         """Return what the server has counted of each model since the model was loaded."""
         return await read_statistics(self._session, self._url)
 
-    async def generate_destination(self, model: str, report: Callable[[str], None]) -> Destination | None:
+    async def generate_destination(
+        self, model: str, report: Callable[[str], None]
+    ) -> Destination | None:
         """Return where generate requests for ``model`` go; ``None`` for SageMaker's front end.
 
         Reports if the server cannot generate.

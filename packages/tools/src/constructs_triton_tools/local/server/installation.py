@@ -21,7 +21,13 @@ from constructs_triton_core.errors import LocalEndpointError, MissingDependencyE
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_tools.local.server.libpython import find_libpython, install_command, soname
 
-__all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_python", "make_backends"]
+__all__ = [
+    "ModelPython",
+    "TritonInstallation",
+    "find_installation",
+    "inspect_python",
+    "make_backends",
+]
 
 _INSTALL_EXTRA = "pip install 'constructs-triton[local]'"
 #: The wheel's platform tag is manylinux_2_35.
@@ -94,7 +100,9 @@ class TritonInstallation:
             return self.backends / "python" / _STUB
         path = self.stubs / "{}.{}".format(*python.version) / _STUB
         if not path.is_file():
-            have = sorted((p.name for p in self.stubs.iterdir()), key=lambda name: int(name.split(".")[1]))
+            have = sorted(
+                (p.name for p in self.stubs.iterdir()), key=lambda name: int(name.split(".")[1])
+            )
             raise MissingDependencyError(
                 f"{python.executable}: the server has no Python backend stub for Python "
                 f"{python.version[0]}.{python.version[1]}; set --python to a Python of {', '.join(have)}"

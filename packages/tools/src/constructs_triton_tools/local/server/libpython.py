@@ -62,7 +62,9 @@ def _is_in_loader_cache(name: str) -> bool:
     try:
         cache = _LOADER_CACHE.read_bytes()
         found = re.findall(rb"[^\0]*/" + re.escape(name.encode()) + rb"(?=\0)", cache)
-        return any(_machine(Path(os.fsdecode(path))) == _machine(Path(sys.executable)) for path in found)
+        return any(
+            _machine(Path(os.fsdecode(path))) == _machine(Path(sys.executable)) for path in found
+        )
     except OSError:  # macOS and musl have no such file
         return False
 

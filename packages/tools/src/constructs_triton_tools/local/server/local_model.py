@@ -53,7 +53,9 @@ def prepare_models(
     if is_exact:
         _refuse_changes(relaxed, limited, cpus)
     for name in {*relaxed, *limited}:
-        (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
+        (repository / name / "config.pbtxt").write_text(
+            format_model_config(configs[name]), encoding="utf-8"
+        )
     if relaxed:
         report(f"this machine has no GPU: GPU instance groups run on the CPU: {_names(relaxed)}")
     if limited:
@@ -142,12 +144,16 @@ def require_backends(
     return replaced
 
 
-def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
+def _missing(
+    model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None
+) -> str:
     has = ", ".join(sorted(installed))
     alternative = "remove --no-stand-ins, write the model for the Python backend"
     if stand_ins is not None:
         has += f" and stand-ins for {', '.join(stand_ins.backends())}"
-        alternative = f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
+        alternative = (
+            f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
+        )
     return (
         f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {alternative}, set "
         "--tritonserver to a server that has it (NVIDIA's Triton image has "
@@ -170,7 +176,9 @@ def count_python_instances(models: Iterable[ModelFolder], replaced: Sequence[Mod
     A group without a count has one.
     """
     names = {model.name for model in replaced}
-    chosen = [model for model in models if model.name in names or infer_backend(model).backend == "python"]
+    chosen = [
+        model for model in models if model.name in names or infer_backend(model).backend == "python"
+    ]
     return sum(_count(model.config) for model in chosen)
 
 
@@ -194,7 +202,9 @@ def _read_configs(repository: Path) -> Iterator[tuple[str, Any]]:
 
 def _relax(config: Any) -> bool:
     """Move GPU instance groups to the CPU; return whether there were any."""
-    groups = [group for group in config.instance_group if group.gpus or group.kind == group.KIND_GPU]
+    groups = [
+        group for group in config.instance_group if group.gpus or group.kind == group.KIND_GPU
+    ]
     for group in groups:
         group.ClearField("gpus")
         group.ClearField("secondary_devices")
@@ -204,7 +214,11 @@ def _relax(config: Any) -> bool:
 
 def _limit(config: Any, cpus: int) -> bool:
     """Lower the counts of CPU groups to the CPUs of the machine; return whether there were any."""
-    groups = [group for group in config.instance_group if group.kind != group.KIND_GPU and group.count > cpus]
+    groups = [
+        group
+        for group in config.instance_group
+        if group.kind != group.KIND_GPU and group.count > cpus
+    ]
     for group in groups:
         group.count = cpus
     return bool(groups)

@@ -18,7 +18,9 @@ _LEAST_BYTES = 2**20
 def session_bytes(session: int) -> int:
     """Return the proportional set size of all processes of a session, with the shared memory they map."""
     return sum(
-        _proportional_bytes(path) for path in Path("/proc").glob("[0-9]*") if _session(path) == session
+        _proportional_bytes(path)
+        for path in Path("/proc").glob("[0-9]*")
+        if _session(path) == session
     )
 
 
@@ -60,7 +62,11 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
 
 
 def fitted_environment(
-    given: Mapping[str, str], instances: int, report: Callable[[str], None], *, is_exact: bool = False
+    given: Mapping[str, str],
+    instances: int,
+    report: Callable[[str], None],
+    *,
+    is_exact: bool = False,
 ) -> dict[str, str]:
     """Return variables that fit ``instances`` Python model processes to this machine.
 
@@ -85,7 +91,10 @@ def _session(process: Path) -> int | None:
     try:
         # The command's name, in parentheses, may contain blanks; the session is the fourth field after it.
         return int(
-            (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[3]
+            (process / "stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()[3]
         )
     except (OSError, IndexError, ValueError):
         return None

@@ -119,7 +119,9 @@ def _mount(
     source: str, target: Path, flags: int, *, type: str | None = None, data: str | None = None
 ) -> None:
     words = [None if word is None else word.encode() for word in (type, data)]
-    result = _libc.mount(source.encode(), os.fsencode(target), words[0], ctypes.c_ulong(flags), words[1])
+    result = _libc.mount(
+        source.encode(), os.fsencode(target), words[0], ctypes.c_ulong(flags), words[1]
+    )
     _check(result, f"mount {target}")
 
 

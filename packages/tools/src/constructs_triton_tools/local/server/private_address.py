@@ -167,7 +167,10 @@ class PrivateAddress:
         """The error number and the flags of the answer."""
         caller = (bind.thread, bind.descriptor)
         if caller == self._replaced:
-            return 0, 0  # a signal had interrupted the call after the replacement, and the server repeats it
+            return (
+                0,
+                0,
+            )  # a signal had interrupted the call after the replacement, and the server repeats it
         port = self._public_port(bind)
         if not port:
             return 0, _CONTINUE
@@ -191,7 +194,9 @@ class PrivateAddress:
         try:
             address = self._read_address(bind)
         except PermissionError:
-            return self._port  # other front ends are off by default, and get an error if they are on
+            return (
+                self._port
+            )  # other front ends are off by default, and get an error if they are on
         family, port, host = struct.unpack_from("=2s2s4s", address)
         return int.from_bytes(port, "big") if (family, host) == (_AF_INET, bytes(4)) else 0
 
@@ -212,14 +217,21 @@ class PrivateAddress:
             except OSError as error:
                 return error.errno or errno.EACCES  # the server prints it and ends
             replacement = struct.pack(
-                "QIIII", bind.cookie, _REPLACE_DESCRIPTOR, private.fileno(), bind.descriptor, os.O_CLOEXEC
+                "QIIII",
+                bind.cookie,
+                _REPLACE_DESCRIPTOR,
+                private.fileno(),
+                bind.descriptor,
+                os.O_CLOEXEC,
             )
             ioctl(self._listener, _ADD_DESCRIPTOR, replacement)
         return 0
 
 
 def _process_of(thread: int) -> int:
-    for line in Path(f"/proc/{thread}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in (
+        Path(f"/proc/{thread}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+    ):
         if line.startswith("Tgid:"):
             return int(line.split()[1])
     raise ProcessLookupError(errno.ESRCH, f"/proc/{thread}/status: has no Tgid")

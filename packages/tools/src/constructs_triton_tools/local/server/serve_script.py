@@ -37,7 +37,11 @@ _FLAGS = (
         "--backend-config=python,shm-default-byte-size=",
         str(DEFAULT_SHM_BYTES),
     ),
-    ("SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE", "--backend-config=python,shm-growth-byte-size=", "1048576"),
+    (
+        "SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE",
+        "--backend-config=python,shm-growth-byte-size=",
+        "1048576",
+    ),
     ("SAGEMAKER_TRITON_TENSORFLOW_VERSION", "--backend-config=tensorflow,version=", None),
 )
 _INFERENCE_TYPES = ("infer", "generate", "generate_stream")
@@ -72,7 +76,9 @@ def server_command(environment: Mapping[str, str], *, single: Path, multi: Path)
         exported["SAGEMAKER_TRITON_PING_MODE"] = ping_mode
     if is_multi_model:
         multi.mkdir(parents=True, exist_ok=True)
-        messages.append(f'Triton is running in SageMaker MME mode. Using Triton ping mode: "{ping_mode}"')
+        messages.append(
+            f'Triton is running in SageMaker MME mode. Using Triton ping mode: "{ping_mode}"'
+        )
     repository = multi if is_multi_model else single
     arguments = [*_ALWAYS, f"--model-repository={repository}", *_flags(environment)]
     _refuse(environment, repository, is_multi_model)

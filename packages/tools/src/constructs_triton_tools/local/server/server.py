@@ -28,7 +28,11 @@ from constructs_triton_tools.local.server.front_end_ports import (
     reserve_port,
 )
 from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd, ServerConnection
-from constructs_triton_tools.local.server.installation import ModelPython, TritonInstallation, make_backends
+from constructs_triton_tools.local.server.installation import (
+    ModelPython,
+    TritonInstallation,
+    make_backends,
+)
 from constructs_triton_tools.local.server.local_model import fit_models, make_loadable
 from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
@@ -140,7 +144,9 @@ class TritonServer(RunningContainer):
         # only subfolder, "model", is the model.
         needs_parent = not self.settings.has_private_mounts
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
-        return self.as_seen_by_server(directory if has_root_config and needs_parent else directory / "model")
+        return self.as_seen_by_server(
+            directory if has_root_config and needs_parent else directory / "model"
+        )
 
     def as_seen_by_server(self, path: Path) -> str:
         """Return the server's path for ``path``, which is below ``container_directory``."""
@@ -168,7 +174,9 @@ class TritonServer(RunningContainer):
         self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
     async def _close(self) -> None:
-        await self._http.close()  # first: the server waits seconds for an open connection before it ends
+        await (
+            self._http.close()
+        )  # first: the server waits seconds for an open connection before it ends
         if self._supervisor is not None:
             await self._supervisor.close()
         if self._connection is not None:
@@ -243,7 +251,9 @@ class TritonServer(RunningContainer):
         single = self.container_directory / "model"
         with explained_exit(self.label):
             command = server_command(
-                self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
+                self._container_environment(),
+                single=single,
+                multi=self.directory / "tmp" / "sagemaker",
             )
         repository = f"--model-repository={single}"
         seen = f"--model-repository={self.as_seen_by_server(single)}"
@@ -254,7 +264,9 @@ class TritonServer(RunningContainer):
         ports = self.settings.front_end_ports
         wanted = self._http.without_own_port(command.arguments)
         moved = ports.moved(self.label, wanted, self.settings.report) if has_network else []
-        arguments = fit_caches(command.arguments, installation.caches, self.label, self.settings.report)
+        arguments = fit_caches(
+            command.arguments, installation.caches, self.label, self.settings.report
+        )
         return {
             "argv": [
                 str(installation.executable),
@@ -274,7 +286,9 @@ class TritonServer(RunningContainer):
             },
             "cwd": str(self.directory),
             "log": str(self.log),
-            "mounted_models": str(self.container_directory) if self.settings.has_private_mounts else None,
+            "mounted_models": str(self.container_directory)
+            if self.settings.has_private_mounts
+            else None,
             "private_port": self.port if self.settings.has_private_addresses else None,
             "has_network": has_network,
             "grace_seconds": _GRACE_SECONDS,

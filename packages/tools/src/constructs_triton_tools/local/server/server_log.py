@@ -81,7 +81,9 @@ def explained_exit(label: str) -> Iterator[None]:
 def raise_if_stub_ended(label: str, log: str) -> None:
     """Raise an error if a Python stub could not start: the server would wait for it forever."""
     if stub_failure(log) is not None:
-        raise ContainerExitError(f"{label}: the Python backend cannot start\n{explain_failure(log)}")
+        raise ContainerExitError(
+            f"{label}: the Python backend cannot start\n{explain_failure(log)}"
+        )
 
 
 def error_excerpt(log: str, lines: int = 15) -> str:

@@ -104,7 +104,9 @@ def _preparation(request: dict[str, Any], channel: socket.socket) -> Callable[[]
     return prepare
 
 
-def _receive_address(request: dict[str, Any], channel: socket.socket, pid: int) -> PrivateAddress | None:
+def _receive_address(
+    request: dict[str, Any], channel: socket.socket, pid: int
+) -> PrivateAddress | None:
     """The address that the server's bind is answered with; ``None`` for an open port."""
     if request["private_port"] is None:
         return None

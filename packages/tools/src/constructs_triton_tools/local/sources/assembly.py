@@ -80,7 +80,9 @@ def _keep_named(
     kept = [stack for stack in stacks if name is None or name in stack.names]
     if name is not None and not kept:
         known = ", ".join(sorted(stack.name for stack in stacks)) or "none"
-        raise LocalEndpointError(f"{directory}: no such stack, got {name!r}; set --stack to one of {known}")
+        raise LocalEndpointError(
+            f"{directory}: no such stack, got {name!r}; set --stack to one of {known}"
+        )
     return kept
 
 
@@ -117,7 +119,9 @@ class _Specs:
     def _asynchronous(self, endpoint: DeclaredEndpoint) -> AsyncInferenceSpec | None:
         spec = AsyncInferenceSpec.of(endpoint.config)
         roles = [each.execution_role for each in endpoint.containers if each.execution_role]
-        return spec and replace(spec, permissions=role_permissions(self.app, roles[0]) if roles else None)
+        return spec and replace(
+            spec, permissions=role_permissions(self.app, roles[0]) if roles else None
+        )
 
     def _variant(self, variant: DeclaredVariant) -> VariantSpec:
         if variant.model_name is None:
@@ -157,7 +161,9 @@ class _Specs:
         self, component: DeclaredComponent, types: Mapping[str, Sequence[str]], asleep: set[str]
     ) -> ComponentSpec:
         place = f"{self.stack.name}/{component.logical_id}"
-        container = self._container(component.containers, component.specification.get("ModelName", ""))
+        container = self._container(
+            component.containers, component.specification.get("ModelName", "")
+        )
         if container.is_multi_model:
             raise LocalEndpointError(
                 f"{place}: an inference component cannot run a multi-model container; remove Mode from its "
@@ -238,7 +244,9 @@ class _Specs:
         """Return the files that the deployment would place below the prefix, by their paths."""
         for logical_id, sync in model_syncs(self.stack, FILES_RESOURCE_TYPE, url):
             manifest = self._manifest(FileManifest.from_json, sync.manifest_key, logical_id)
-            files = {file.path: file_content(file, manifest, self._asset) for file in manifest.files}
+            files = {
+                file.path: file_content(file, manifest, self._asset) for file in manifest.files
+            }
             check_names(url, files)
             return files
         raise LocalEndpointError(
@@ -246,7 +254,9 @@ class _Specs:
             "deploy it and run it with --aws-endpoint-url, or select other endpoints with --endpoint"
         )
 
-    def _manifest(self, parse: Callable[[bytes], ManifestT], key: str, logical_id: str) -> ManifestT:
+    def _manifest(
+        self, parse: Callable[[bytes], ManifestT], key: str, logical_id: str
+    ) -> ManifestT:
         path = self._asset(key, logical_id)
         try:
             return parse(read_regular(path))

@@ -51,7 +51,9 @@ def _write_index(prefix: Path, owner: str, target_models: Mapping[str, str]) -> 
         )
         partial.replace(path)
     except ValueError as error:
-        raise LocalEndpointError(f"{path}: is not an index of models ({error}); delete this file") from error
+        raise LocalEndpointError(
+            f"{path}: is not an index of models ({error}); delete this file"
+        ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise LocalEndpointError(

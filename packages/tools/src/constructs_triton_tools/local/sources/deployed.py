@@ -49,7 +49,11 @@ def read_deployed_endpoints(
             f"{endpoint_url}, the credentials and the Region"
         ) from error
     if not specs:
-        wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
+        wanted = (
+            "no endpoint is deployed"
+            if endpoint is None
+            else f"no endpoint has the name {endpoint!r}"
+        )
         raise LocalEndpointError(
             f"--aws-endpoint-url: {wanted}{f' in the stack {stack!r}' if stack else ''} at {endpoint_url}; "
             "deploy it, or change --endpoint or --stack"
@@ -69,7 +73,9 @@ class _Account:
         names = [each["EndpointName"] for each in listed]
         if stack is not None:
             operation = "list_stack_resources", "StackResourceSummaries"
-            names = endpoints_among(self._reader.members("cloudformation", *operation, StackName=stack))
+            names = endpoints_among(
+                self._reader.members("cloudformation", *operation, StackName=stack)
+            )
         yield from (self._endpoint(each) for each in names if wanted in (None, each))
 
     def _describe(self, kind: str, **request: str) -> dict[str, Any]:
@@ -95,7 +101,9 @@ class _Account:
             variants=() if is_shared else self._variants(name, variants, weights),
             components=tuple(each for each in components.values() if each is not None),
             not_run=tuple(each for each, spec in components.items() if spec is None),
-            shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
+            shadow_variants=self._variants(
+                name, config.get("ShadowProductionVariants", []), weights
+            ),
             region=region,
             account=account,
             asynchronous=AsyncInferenceSpec.of(config),
@@ -108,7 +116,9 @@ class _Account:
             VariantSpec(
                 name=variant["VariantName"],
                 container=self._container(endpoint, variant),
-                weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
+                weight=float(
+                    weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))
+                ),
                 instance_types=instance_types_of(variant),
                 startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
             )
@@ -212,7 +222,9 @@ class _Objects:
     def fetch_below(self, url: str) -> dict[str, FileContent]:
         """Download all objects below a prefix; return their files by the rest of their keys."""
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        objects = self.reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix)
+        objects = self.reader.members(
+            "s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix
+        )
         names = [found["Key"][len(prefix) :] for found in objects]
         if not names:
             raise LocalEndpointError(f"{url}: there are no objects; deploy the endpoint again")

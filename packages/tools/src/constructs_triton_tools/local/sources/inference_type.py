@@ -60,7 +60,9 @@ def is_decoupled(repository: Path, default_model: str) -> bool:
     except ConstructsTritonError:  # the server reports a step that does not exist
         return False
     configs = (found.models[each].config for each in names)
-    return any(config is not None and config.model_transaction_policy.decoupled for config in configs)
+    return any(
+        config is not None and config.model_transaction_policy.decoupled for config in configs
+    )
 
 
 def _reads_type(image: str) -> bool:

@@ -28,7 +28,9 @@ class RolePermissions:
 
     def allows(self, action: str, location: str) -> bool:
         """Return whether the role may do something with the object at ``s3://bucket/key``."""
-        effects = {each.get("Effect") for each in self._of_action(action) if _covers(each, location)}
+        effects = {
+            each.get("Effect") for each in self._of_action(action) if _covers(each, location)
+        }
         return effects == {"Allow"}
 
     def allowed_prefixes(self, action: str) -> list[str]:
@@ -43,13 +45,17 @@ class RolePermissions:
         return [each for each in prefixes if each.startswith("s3://") and "*" not in each]
 
     def _of_action(self, action: str) -> Iterator[Mapping[str, Any]]:
-        return (each for each in self.statements if _names(each, "Action", action.lower(), str.lower))
+        return (
+            each for each in self.statements if _names(each, "Action", action.lower(), str.lower)
+        )
 
 
 def role_permissions(stacks: Iterable[SynthesizedStack], arn: str) -> RolePermissions | None:
     """Return the permissions of a role; ``None`` if the app does not have the role or all of its policies."""
     known = list(stacks)
-    role = next((name for stack in known for name in stack.created(_ROLE) if f"{name}.Arn" == arn), None)
+    role = next(
+        (name for stack in known for name in stack.created(_ROLE) if f"{name}.Arn" == arn), None
+    )
     if role is None:
         return None
     managed = {name for stack in known for name in stack.created(_MANAGED)}
@@ -57,13 +63,17 @@ def role_permissions(stacks: Iterable[SynthesizedStack], arn: str) -> RolePermis
     for stack in known:
         for name in stack.created(_ROLE, _BUCKET_POLICY, _MANAGED, *_INLINE):
             properties = stack.known_properties(name)
-            if name == role and not managed.issuperset(map(str, properties.get("ManagedPolicyArns", []))):
+            if name == role and not managed.issuperset(
+                map(str, properties.get("ManagedPolicyArns", []))
+            ):
                 return None
             statements += _statements(properties, is_role=name == role, role=role)
     return RolePermissions(role, statements)
 
 
-def _statements(properties: Mapping[str, Any], *, is_role: bool, role: str) -> Iterator[Mapping[str, Any]]:
+def _statements(
+    properties: Mapping[str, Any], *, is_role: bool, role: str
+) -> Iterator[Mapping[str, Any]]:
     """Yield what a role's own policies, a policy or a bucket's policy say about the role."""
     if is_role:
         for policy in properties.get("Policies", []):

@@ -47,7 +47,9 @@ def read_source(
         RepositoryError: the models have errors.
     """
     if calls and (path.is_file() or (path / "manifest.json").is_file()):
-        raise LocalEndpointError(f"{path}: --called-models applies only to a model repository; remove it")
+        raise LocalEndpointError(
+            f"{path}: --called-models applies only to a model repository; remove it"
+        )
     if path.is_file():
         if stack is not None:
             raise _stray_option("--stack", path)
@@ -138,7 +140,9 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
             f"{path}: contains archives and no models; serve them with --multi-model, or pass one of them"
         )
     if not repository.models and (path / "config.pbtxt").exists():
-        raise LocalEndpointError(f"{path}: is itself a model; pass its parent folder {path.resolve().parent}")
+        raise LocalEndpointError(
+            f"{path}: is itself a model; pass its parent folder {path.resolve().parent}"
+        )
     if not repository.models:
         raise LocalEndpointError(
             f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
@@ -165,13 +169,19 @@ def _only_model(repository: ModelRepository, path: Path) -> str:
 def _names_below(path: Path) -> Mapping[str, str]:
     """Return the names of a folder of archives, which are in its index as in S3; none without an index."""
     index = path / INDEX_FILE
-    return ModelIndex.from_json(index.read_bytes(), str(index)).target_models if index.is_file() else {}
+    return (
+        ModelIndex.from_json(index.read_bytes(), str(index)).target_models
+        if index.is_file()
+        else {}
+    )
 
 
 def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
     """Return the archive of each top-level model, by the model's name."""
     return {
-        name: pack(repository, repository.closure(name), scratch, archive_name=f"{name}{_SUFFIX}").path
+        name: pack(
+            repository, repository.closure(name), scratch, archive_name=f"{name}{_SUFFIX}"
+        ).path
         for name in repository.top_level_models()
     }
 
@@ -190,7 +200,9 @@ def _single_model(
         environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
     if is_streamed:  # there is no template that says otherwise, and infer cannot answer
         environment[INFERENCE_TYPE] = "generate_stream"
-    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive, source=source)
+    container = ContainerSpec(
+        model, "", archive.resolve().as_uri(), environment, archive, source=source
+    )
     return _endpoint(name, container)
 
 
@@ -209,7 +221,9 @@ def _multi_model(
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
     indexed = {name: names} if names else {}
     url = f"s3://local/{name}/"
-    container = ContainerSpec(name, "", url, environment, archives=archives, indexed=indexed, source=source)
+    container = ContainerSpec(
+        name, "", url, environment, archives=archives, indexed=indexed, source=source
+    )
     return _endpoint(name, container)
 
 

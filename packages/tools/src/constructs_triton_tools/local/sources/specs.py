@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
+from constructs_triton_core.cloud_assembly.placeholders import (
+    PLACEHOLDER_ACCOUNT,
+    PLACEHOLDER_REGION,
+)
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_functions.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton_tools.local.sources.role_permissions import RolePermissions
@@ -129,7 +132,9 @@ class AsyncInferenceSpec:
     def input_prefix(self) -> str:
         """A prefix of the output's bucket whose objects the endpoint can read."""
         bucket = f"s3://{self.output_path.removeprefix('s3://').partition('/')[0]}/"
-        readable = [] if self.permissions is None else self.permissions.allowed_prefixes("s3:GetObject")
+        readable = (
+            [] if self.permissions is None else self.permissions.allowed_prefixes("s3:GetObject")
+        )
         return next((each for each in readable if each.startswith(bucket)), f"{bucket}async/input/")
 
 

@@ -65,7 +65,9 @@ def _archives(repository: Path) -> Iterator[Path]:
             continue
         value = parameters[_ENVIRONMENT].string_value if _ENVIRONMENT in parameters else ""
         archive = Path(value.replace(_MODEL_DIRECTORY, str(path.parent))).resolve()
-        is_inside = value.startswith(_MODEL_DIRECTORY) and archive.is_relative_to(repository.resolve())
+        is_inside = value.startswith(_MODEL_DIRECTORY) and archive.is_relative_to(
+            repository.resolve()
+        )
         if is_inside and archive.is_file():
             yield archive
 
@@ -107,10 +109,14 @@ def _build(
 ) -> tuple[Path, EnvironmentLock]:
     key = lock.key(EnvironmentTarget(lock.python, lock.platform, "", must_keep_numpy=False))
     folder = folder_of(key)
-    requirements = Requirements(Path(name), lock.requirements, lock.constraints, lock.digest, base=folder)
+    requirements = Requirements(
+        Path(name), lock.requirements, lock.constraints, lock.digest, base=folder
+    )
     place = hashlib.sha256(f"{target}".encode()).hexdigest()[:16]
     with local_lock(key, place) as path:
-        local, _ = update_lock(requirements, target, path, options=lock.options, preferred=lock.pins)
+        local, _ = update_lock(
+            requirements, target, path, options=lock.options, preferred=lock.pins
+        )
     archive = cached_archive(local.key(target))
     if archive is None:
         report(f"{name}: building the environment for {target.description}")

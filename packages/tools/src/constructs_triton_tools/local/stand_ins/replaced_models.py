@@ -106,7 +106,9 @@ def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) ->
 
 
 def _gets_archives_later(container: ContainerSpec) -> bool:
-    return container.is_multi_model and (container.fetch_archive is not None or not container.archives)
+    return container.is_multi_model and (
+        container.fetch_archive is not None or not container.archives
+    )
 
 
 def _names(container: ContainerSpec, wanted: Iterable[str]) -> Iterator[str]:
@@ -125,7 +127,9 @@ def _names(container: ContainerSpec, wanted: Iterable[str]) -> Iterator[str]:
 def _models_in(archive: Path) -> Iterator[str]:
     with suppress(ArchiveError):  # reported when the archive is unpacked
         for member in read_members(archive):
-            yield from _models_of([f"{normalize(member.name)}/" if member.is_directory else member.name])
+            yield from _models_of(
+                [f"{normalize(member.name)}/" if member.is_directory else member.name]
+            )
 
 
 def _models_of(paths: Iterable[str]) -> Iterator[str]:
@@ -141,4 +145,6 @@ def _unknown(name: str, known: Iterable[str]) -> InvalidValueError:
     names = sorted(filter(None, known))
     alike = [each for each in names if ("/" in each) == ("/" in name)] or names
     hint = " ".join(filter(None, [did_you_mean(name, names), f"the models are {quoted(alike)}"]))
-    return InvalidValueError(f'--stand-in: no model of this run has this name, got "{name}"; {hint}')
+    return InvalidValueError(
+        f'--stand-in: no model of this run has this name, got "{name}"; {hint}'
+    )

@@ -36,7 +36,11 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 }
 """The module that each framework is imported as, with the distributions that contain it."""
 # XGBoost reads its old binary format, FIL's default, no longer; Treelite does.
-_PACKAGE_OF_MODEL_TYPE = {"xgboost_json": "xgboost", "xgboost_ubj": "xgboost", "lightgbm": "lightgbm"}
+_PACKAGE_OF_MODEL_TYPE = {
+    "xgboost_json": "xgboost",
+    "xgboost_ubj": "xgboost",
+    "lightgbm": "lightgbm",
+}
 _CODE = Path(__file__).with_name("served")
 #: The name under which the code is imported. The Python backend's own folder is in ``sys.path``.
 _MODULE = "constructs_triton_stand_ins"
@@ -81,8 +85,14 @@ def why_unsupported(config: Any | None) -> str | None:
     if given.runtime:
         return f"sets runtime: {given.runtime!r}, which chooses a library of the backend"
     if given.sequence_batching.state:
-        return "keeps implicit state (sequence_batching.state), which Triton's Python backend cannot"
-    if given.batch_input or given.batch_output or any(each.allow_ragged_batch for each in given.input):
+        return (
+            "keeps implicit state (sequence_batching.state), which Triton's Python backend cannot"
+        )
+    if (
+        given.batch_input
+        or given.batch_output
+        or any(each.allow_ragged_batch for each in given.input)
+    ):
         return "has ragged batches (allow_ragged_batch, batch_input or batch_output)"
     return None
 
@@ -137,7 +147,9 @@ class StandIns:
 
     def place(self, backends: Path) -> None:
         """Add a stand-in for each backend that ``backends`` lacks, the server's backend directory."""
-        shutil.copytree(_CODE, backends / "python" / _MODULE, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            _CODE, backends / "python" / _MODULE, ignore=shutil.ignore_patterns("__pycache__")
+        )
         for backend, framework in FRAMEWORKS.items():
             folder = backends / backend
             if not folder.exists():
@@ -174,7 +186,9 @@ class StandIns:
                 f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"
             )
         self.used[model.name] = f"{self.describe(model, backend)} in Python"
-        report(f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU")
+        report(
+            f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU"
+        )
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")
 

@@ -80,4 +80,6 @@ def format_locustfile(
         for weight, each in invocations
     )
     requests = "\n".join(f"    {row!r}," for row in rows)
-    return _TEMPLATE.format(endpoint=endpoint, endpoint_url=endpoint_url, region=region, requests=requests)
+    return _TEMPLATE.format(
+        endpoint=endpoint, endpoint_url=endpoint_url, region=region, requests=requests
+    )

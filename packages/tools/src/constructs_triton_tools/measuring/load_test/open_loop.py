@@ -85,7 +85,11 @@ class OpenLoop:
         self._start = start + self._settings.warm_up_seconds
         self._end = self._start + self._settings.seconds
         try:
-            await (self._keep_open(int(rate)) if self._settings.by_concurrency else self._send_all(rate))
+            await (
+                self._keep_open(int(rate))
+                if self._settings.by_concurrency
+                else self._send_all(rate)
+            )
             self._recording.cpu = (self._cpu_clock() - cpu) / max(clock() - start, 1e-9)
             await self._wait_for_answers()
         finally:
@@ -211,7 +215,9 @@ class OpenLoop:
         self.live.recent.append(sample.latency if first is None else first)
 
 
-def due_times(rate: float, seconds: float, rng: Random, *, constant: bool = False) -> Iterator[float]:
+def due_times(
+    rate: float, seconds: float, rng: Random, *, constant: bool = False
+) -> Iterator[float]:
     """Yield the times of requests in seconds from the start, in order.
 
     Gaps are random with the mean ``1 / rate``, as those of independent callers (a Poisson process), or all of

@@ -15,7 +15,11 @@ from constructs_triton_client import HttpTransport, Invocation, SageMakerTranspo
 from constructs_triton_client.transports.http_transport import container_headers, container_url
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 from constructs_triton_core.aws.aws_reader import credentials_of, make_session
-from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, MissingDependencyError
+from constructs_triton_core.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    MissingDependencyError,
+)
 from constructs_triton_tools.measuring.load_test.samples import OK
 
 if TYPE_CHECKING:
@@ -69,14 +73,20 @@ def prepare(
     Nothing is sent over ``transport``.
     """
     if not weight > 0:
-        raise InvalidValueError(f"weight: must be above 0, got {weight}; raise it, or remove the request")
+        raise InvalidValueError(
+            f"weight: must be above 0, got {weight}; raise it, or remove the request"
+        )
     if isinstance(transport, HttpTransport):
         headers = {"Content-Type": invocation.content_type, **container_headers(invocation.options)}
         url = container_url(transport.url, invocation.options)
         return PreparedRequest(url, headers, invocation.body, weight=weight)
     sent = _capture(transport, invocation, is_stream=is_stream)
     headers = {name: _text(value) for name, value in sent.headers.items()}
-    kept = {name: value for name, value in headers.items() if name.lower() not in _RENEWED | _PER_ATTEMPT}
+    kept = {
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in _RENEWED | _PER_ATTEMPT
+    }
     return PreparedRequest(sent.url, kept, invocation.body, _scope(headers), weight)
 
 
@@ -150,7 +160,9 @@ class Signer:
 
         message = AWSRequest("POST", request.url, data=request.body, headers=request.headers)
         scope = request.scope
-        SigV4Auth(self._credentials.get_frozen_credentials(), scope.service, scope.region).add_auth(message)
+        SigV4Auth(self._credentials.get_frozen_credentials(), scope.service, scope.region).add_auth(
+            message
+        )
         return dict(message.headers)
 
 
@@ -178,7 +190,10 @@ class HttpSender:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._session.close()
 
@@ -188,7 +203,9 @@ class HttpSender:
         try:
             async with self._post(request) as response:
                 body = await response.read()
-                return response.status, "" if response.status == OK else _describe(response.status, body)
+                return response.status, "" if response.status == OK else _describe(
+                    response.status, body
+                )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}"
 

@@ -102,7 +102,9 @@ def write_results(
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerows([headings, *rows] if is_new else rows)
     except OSError as error:
-        raise InvalidValueError(f"{file}: cannot be written ({error.strerror}); give another path") from None
+        raise InvalidValueError(
+            f"{file}: cannot be written ({error.strerror}); give another path"
+        ) from None
     return len(rows)
 
 
@@ -111,7 +113,9 @@ def _check_headings(file: Path, headings: tuple[str, ...]) -> None:
         first_line = stream.readline(_LONGEST_LINE).decode("utf-8", "replace")
     found = next(csv.reader([first_line]), [])
     if tuple(found) != headings:
-        raise InvalidValueError(f"{file}: has other columns than this load test writes; give another file")
+        raise InvalidValueError(
+            f"{file}: has other columns than this load test writes; give another file"
+        )
 
 
 def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[object]:

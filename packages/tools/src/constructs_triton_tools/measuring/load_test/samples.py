@@ -98,7 +98,9 @@ class Sample(NamedTuple):
     @property
     def is_good(self) -> bool:
         """Whether the whole response arrived, without an error."""
-        return self.status == OK and not self.is_closed and not (self.stream and self.stream.is_failed)
+        return (
+            self.status == OK and not self.is_closed and not (self.stream and self.stream.is_failed)
+        )
 
 
 @dataclass(slots=True)

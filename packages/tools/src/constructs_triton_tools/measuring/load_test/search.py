@@ -168,13 +168,16 @@ class HeldSteps:
         measured = list(steps)
         held_steps = [each for each in measured if each.verdict is Verdict.HELD]
         missed = sorted(
-            (each for each in measured if each.verdict is Verdict.NOT_HELD), key=lambda each: each.rate
+            (each for each in measured if each.verdict is Verdict.NOT_HELD),
+            key=lambda each: each.rate,
         )
         disturbed = _find_disturbed(held_steps, missed)
         lowest_missed = min((each.rate for each in missed[len(disturbed) :]), default=inf)
         held: dict[float, StepResult] = {}
         for each in held_steps:
-            if each.rate < lowest_missed and each.seconds >= getattr(held.get(each.rate), "seconds", 0):
+            if each.rate < lowest_missed and each.seconds >= getattr(
+                held.get(each.rate), "seconds", 0
+            ):
                 held[each.rate] = each
         highest = max(held, default=0.0)
         voids = (each.rate for each in measured if each.verdict is Verdict.VOID)

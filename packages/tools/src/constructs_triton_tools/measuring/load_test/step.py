@@ -13,7 +13,10 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_tools.declared_fields import check_limits, shows_options
-from constructs_triton_tools.measuring.load_test.confidence import held_confidence, missed_confidence
+from constructs_triton_tools.measuring.load_test.confidence import (
+    held_confidence,
+    missed_confidence,
+)
 from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
 from constructs_triton_tools.measuring.load_test.stream_figures import (
     StreamFigures,
@@ -42,7 +45,6 @@ class Verdict(StrEnum):
     VOID = "void"
 
 
-# fmt: off
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -56,9 +58,14 @@ class Limits:
     """
 
     latency_ms: float
-    percentile: Annotated[float, Value(
-        "percentile of the latency that must be within the limit", limit=RangeLimit(50, 99),
-        metavar="P")] = 95
+    percentile: Annotated[
+        float,
+        Value(
+            "percentile of the latency that must be within the limit",
+            limit=RangeLimit(50, 99),
+            metavar="P",
+        ),
+    ] = 95
     stream: StreamLimits | None = None
 
     def __post_init__(self) -> None:
@@ -78,29 +85,58 @@ class StepSettings:
         InvalidValueError: a number is out of range.
     """
 
-    seconds: Annotated[float, Value(
-        "seconds of a step that are measured; longer, up to 60, if fewer requests are due than the "
-        "percentile needs: 76 for p95, 386 for p99", limit=RangeLimit(1, 3600), flag="--step-seconds",
-        metavar="N")] = 60
-    warm_up_seconds: Annotated[float, Value(
-        "seconds before the first step that are not measured", limit=RangeLimit(0, 3600), metavar="N")] = 5
-    max_in_flight: Annotated[int, Value(
-        "requests without an answer above which no further ones are sent, but counted",
-        limit=RangeLimit(1, 10_000), metavar="N")] = 256
+    seconds: Annotated[
+        float,
+        Value(
+            "seconds of a step that are measured; longer, up to 60, if fewer requests are due than the "
+            "percentile needs: 76 for p95, 386 for p99",
+            limit=RangeLimit(1, 3600),
+            flag="--step-seconds",
+            metavar="N",
+        ),
+    ] = 60
+    warm_up_seconds: Annotated[
+        float,
+        Value(
+            "seconds before the first step that are not measured",
+            limit=RangeLimit(0, 3600),
+            metavar="N",
+        ),
+    ] = 5
+    max_in_flight: Annotated[
+        int,
+        Value(
+            "requests without an answer above which no further ones are sent, but counted",
+            limit=RangeLimit(1, 10_000),
+            metavar="N",
+        ),
+    ] = 256
     seed: Annotated[int, Value("seed of the random intervals and values", metavar="N")] = 0
-    constant: Annotated[bool, Value(
-        "send at equal intervals", default_text="random intervals, a Poisson process")] = False
+    constant: Annotated[
+        bool, Value("send at equal intervals", default_text="random intervals, a Poisson process")
+    ] = False
     by_concurrency: bool = False
-    most_requests: Annotated[int | None, Value(
-        "end a step after N requests, if that is before --step-seconds", limit=RangeLimit(1, None),
-        flag="--step-requests", metavar="N")] = None
-    grace_seconds: Annotated[float | None, Value(
-        "seconds that open streams may take after a step, before they are closed", default_text="30",
-        limit=RangeLimit(0, 3600), metavar="N")] = None
+    most_requests: Annotated[
+        int | None,
+        Value(
+            "end a step after N requests, if that is before --step-seconds",
+            limit=RangeLimit(1, None),
+            flag="--step-requests",
+            metavar="N",
+        ),
+    ] = None
+    grace_seconds: Annotated[
+        float | None,
+        Value(
+            "seconds that open streams may take after a step, before they are closed",
+            default_text="30",
+            limit=RangeLimit(0, 3600),
+            metavar="N",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_limits(self)
-# fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +221,22 @@ def evaluate(
         "errors": len(failed),
         "shed": sum(recording.shed for recording in recordings),
         "latency_ms": percentile_ms(latencies, limits.percentile),
-        "service_ms": percentile_ms(sorted(each.latency - each.late for each in good), limits.percentile),
+        "service_ms": percentile_ms(
+            sorted(each.latency - each.late for each in good), limits.percentile
+        ),
         "late_p99_ms": percentile_ms(sorted(sample.late for sample in samples), 99),
         "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
         "stream": _figures(rate, settings, limits, recordings, seconds),
     }
-    verdict, reason = _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
+    verdict, reason = (
+        _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
+    )
     requests = len(samples) + values["shed"]
-    over = sum(1000 * each > limits.latency_ms for each in latencies) + values["errors"] + values["shed"]
+    over = (
+        sum(1000 * each > limits.latency_ms for each in latencies)
+        + values["errors"]
+        + values["shed"]
+    )
     return StepResult(
         rate=rate,
         seconds=seconds,
@@ -224,7 +268,11 @@ def _confidence(verdict: Verdict, over: int, requests: int, percentile: float) -
 
 
 def _figures(
-    rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording], seconds: float
+    rate: float,
+    settings: StepSettings,
+    limits: Limits,
+    recordings: Sequence[Recording],
+    seconds: float,
 ) -> StreamFigures | None:
     if limits.stream is None:
         return None
@@ -247,7 +295,10 @@ def _decide(
     if not missed:
         return Verdict.HELD, ""
     if cpu > _BUSY_CPU:
-        return Verdict.VOID, f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine"
+        return (
+            Verdict.VOID,
+            f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine",
+        )
     limit, service = limits.latency_ms, service_ms
     if stream and limits.stream and stream.first_token_ms > limits.stream.first_token_ms:
         limit, service = limits.stream.first_token_ms, stream.first_token_ms - late_p99_ms

@@ -22,7 +22,12 @@ from constructs_triton_tools.measuring.load_test.prepared_requests import (
     import_aiohttp,
 )
 from constructs_triton_tools.measuring.load_test.samples import Recording
-from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, evaluate
+from constructs_triton_tools.measuring.load_test.step import (
+    Limits,
+    StepResult,
+    StepSettings,
+    evaluate,
+)
 
 _SHOW_EVERY_SECONDS = 0.5
 _RECORD = "constructs_triton_tools.measuring.load_test.step_runner:record_share"
@@ -107,7 +112,9 @@ def _share(rate: float, settings: StepSettings, processes: int) -> list[tuple[fl
     if settings.by_concurrency:
         processes = min(processes, int(rate))
     requests = None if settings.most_requests is None else _split(settings.most_requests, processes)
-    rates = _split(int(rate), processes) if settings.by_concurrency else [rate / processes] * processes
+    rates = (
+        _split(int(rate), processes) if settings.by_concurrency else [rate / processes] * processes
+    )
     return [
         (
             rates[number],

@@ -14,7 +14,12 @@ from math import inf
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.measuring.load_test.samples import Recording, Sample, StreamTimes, percentile_ms
+from constructs_triton_tools.measuring.load_test.samples import (
+    Recording,
+    Sample,
+    StreamTimes,
+    percentile_ms,
+)
 
 EVENTS, TOKENS = "events", "tokens"
 
@@ -36,7 +41,9 @@ class StreamLimits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             if not getattr(self, name) > 0:
-                raise InvalidValueError(f"{name}: must be above 0, got {getattr(self, name)}; raise it")
+                raise InvalidValueError(
+                    f"{name}: must be above 0, got {getattr(self, name)}; raise it"
+                )
 
     def are_met(self, sample: Sample, *, in_tokens: bool) -> bool:
         """Whether a stream counts for the goodput: it is whole, without an error, and meets every limit."""
@@ -47,7 +54,9 @@ class StreamLimits:
         measured = (times.first, between, sample.latency)
         limits = (self.first_token_ms, self.between_tokens_ms, self.latency_ms)
         # Rounded as the percentiles are, so that a stream of exactly the limit meets it.
-        return all(round(value * 1000, 2) <= limit for value, limit in zip(measured, limits, strict=True))
+        return all(
+            round(value * 1000, 2) <= limit for value, limit in zip(measured, limits, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +115,9 @@ def compute_figures(
     samples = [each for recording in recordings for each in recording.samples if each.stream]
     seen = [each for each in samples if each.is_good or each.is_closed]
     times = [each.stream for each in seen if each.stream]
-    counted = [each.is_counted for each in times if each.events and (each.is_counted or not each.is_closed)]
+    counted = [
+        each.is_counted for each in times if each.events and (each.is_counted or not each.is_closed)
+    ]
     in_tokens = bool(counted) and all(counted)
     between = sorted(_present(each.between(in_tokens=in_tokens) for each in times))
     first = sorted(_first_tokens(seen, limits))

@@ -40,7 +40,9 @@ class StreamReader:
             self._frame.finish()
         yield from self._reader.finish()
         if not self._reader.count:
-            raise InvocationError("event stream: has no events; check that the model sends a response")
+            raise InvocationError(
+                "event stream: has no events; check that the model sends a response"
+            )
 
 
 class _Frame:
@@ -64,7 +66,9 @@ class _Frame:
                 if headers.get(":message-type") != "event":
                     name = headers.get(":exception-type") or headers.get(":error-code")
                     said = message.payload.decode("utf-8", "replace")
-                    raise InvocationError(f"event stream: {name}: {said:.300}; see the endpoint's log")
+                    raise InvocationError(
+                        f"event stream: {name}: {said:.300}; see the endpoint's log"
+                    )
                 yield message.payload
         except ParserError as error:
             raise ResponseDecodingError(

@@ -39,14 +39,20 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
     try:
         variants = _only(_describe_variants(transport, name), variant)
     except InvocationError as error:
-        notes.append(f"The instances of {name} are unknown, because AWS did not describe it: {error}.")
+        notes.append(
+            f"The instances of {name} are unknown, because AWS did not describe it: {error}."
+        )
     try:
         is_scaled = _is_scaled(transport, name, variants)
     except InvocationError as error:
         is_scaled = False
-        notes.append(f"Make sure that {name} does not scale during the test. AWS did not say: {error}.")
+        notes.append(
+            f"Make sure that {name} does not scale during the test. AWS did not say: {error}."
+        )
     types = {variant["InstanceType"] for variant in variants if variant.get("InstanceType")}
-    counts = [variant["CurrentInstanceCount"] for variant in variants if "CurrentInstanceCount" in variant]
+    counts = [
+        variant["CurrentInstanceCount"] for variant in variants if "CurrentInstanceCount" in variant
+    ]
     return Target(
         types.pop() if len(types) == 1 else None,
         sum(counts) if counts and len(counts) == len(variants) else None,
@@ -55,7 +61,9 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
     )
 
 
-def find_stand_ins(endpoint_url: str, endpoint: str, *, variant: str | None = None) -> dict[str, str]:
+def find_stand_ins(
+    endpoint_url: str, endpoint: str, *, variant: str | None = None
+) -> dict[str, str]:
     """Ask a local run which models of an endpoint are run by stand-ins, and by what.
 
     The result is empty if a program other than ``local up`` answers at the URL.
@@ -78,7 +86,9 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
             f"endpoint {name}: must be in service, got {status}; wait, or look at its logs"
         )
     config = transport.call(
-        "describe_endpoint_config", service="sagemaker", EndpointConfigName=endpoint["EndpointConfigName"]
+        "describe_endpoint_config",
+        service="sagemaker",
+        EndpointConfigName=endpoint["EndpointConfigName"],
     )
     types = {each["VariantName"]: each.get("InstanceType") for each in config["ProductionVariants"]}
     return [
@@ -99,7 +109,9 @@ def _only(variants: list[dict[str, Any]], name: str | None) -> list[dict[str, An
 def _only_type(variant: dict[str, Any]) -> str | None:
     """The type of all running instances of a variant with instance pools; ``None`` if they are mixed."""
     running = [
-        each["InstanceType"] for each in variant.get("InstancePools", ()) if each["CurrentInstanceCount"]
+        each["InstanceType"]
+        for each in variant.get("InstancePools", ())
+        if each["CurrentInstanceCount"]
     ]
     return running[0] if len(running) == 1 else None
 

@@ -47,7 +47,9 @@ def check_path(path: str | PathLike[str]) -> Path:
     """Return the path of a figure."""
     file = Path(path)
     if file.suffix.lower() not in _ENDINGS:
-        raise InvalidValueError(f"plot: must end in {', '.join(_ENDINGS)}, got {file.name}; rename the file")
+        raise InvalidValueError(
+            f"plot: must end in {', '.join(_ENDINGS)}, got {file.name}; rename the file"
+        )
     if not file.absolute().parent.is_dir():
         raise InvalidValueError(f"plot: the folder {file.parent} does not exist; create it")
     _import_matplotlib()
@@ -70,7 +72,9 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
 
 
 @contextmanager
-def draw_panels(path: str | PathLike[str], title: str, titles: Sequence[str]) -> Iterator[list[Axes]]:
+def draw_panels(
+    path: str | PathLike[str], title: str, titles: Sequence[str]
+) -> Iterator[list[Axes]]:
     """Give the axes of panels beside each other, each with a title, and write the figure afterwards."""
     inches = (_INCHES[0] * (1 + len(titles)) / 2, _INCHES[1])
     with _write_figure(path, inches) as figure:
@@ -98,7 +102,9 @@ def _write_figure(path: str | PathLike[str], inches: tuple[float, float]) -> Ite
             figure.savefig(file, metadata={"Date": None} if is_svg else {})
             if is_svg:
                 content = file.read_text(encoding="utf-8")
-                file.write_text(content.replace("</style>", f"{_DARK}</style>", 1), encoding="utf-8")
+                file.write_text(
+                    content.replace("</style>", f"{_DARK}</style>", 1), encoding="utf-8"
+                )
         except OSError as error:
             raise InvalidValueError(
                 f"{file}: cannot be written ({error.strerror}); give another path"

@@ -24,11 +24,19 @@ from constructs_triton_tools.measuring.plots.figure import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MARKS = {Verdict.HELD: ("o", "held"), Verdict.NOT_HELD: ("X", "not held"), Verdict.VOID: ("$?$", "void")}
+_MARKS = {
+    Verdict.HELD: ("o", "held"),
+    Verdict.NOT_HELD: ("X", "not held"),
+    Verdict.VOID: ("$?$", "void"),
+}
 
 
 def plot_load_test(
-    steps: Sequence[StepResult], path: str | PathLike[str], limits: Limits, *, title: str = "The endpoint"
+    steps: Sequence[StepResult],
+    path: str | PathLike[str],
+    limits: Limits,
+    *,
+    title: str = "The endpoint",
 ) -> None:
     """Draw the percentiles of the latency against the requests per second, with the limit.
 
@@ -40,11 +48,15 @@ def plot_load_test(
     answered = {step.rate: step for step in steps if step.good}
     ordered = [answered[rate] for rate in sorted(answered)]
     if not ordered:
-        raise InvalidValueError("steps: no request was answered, so there is nothing to draw; see the errors")
+        raise InvalidValueError(
+            "steps: no request was answered, so there is nothing to draw; see the errors"
+        )
     held = [step for step in ordered if step.verdict is Verdict.HELD]
     highest = max((step.good_per_second for step in held), default=0.0)
     at_least = "at least " if HeldSteps.of(steps).lower_bound_reason else ""
-    headline = f"holds {at_least}{highest:,.0f} requests per second" if held else "holds none of the rates"
+    headline = (
+        f"holds {at_least}{highest:,.0f} requests per second" if held else "holds none of the rates"
+    )
     if held and held[-1].stream:
         headline = f"holds {at_least}{_describe_load(held[-1])}"
     with draw(path, f"{title} {headline}", _describe_limits(limits)) as axes:
@@ -64,7 +76,10 @@ def _describe_limits(limits: Limits) -> str:
             f"{percentile} within {limits.latency_ms:g} ms, without errors. "
             "Latency counts from when a request was due."
         )
-    named = {"first token": limits.stream.first_token_ms, "between tokens": limits.stream.between_tokens_ms}
+    named = {
+        "first token": limits.stream.first_token_ms,
+        "between tokens": limits.stream.between_tokens_ms,
+    }
     bounds = [f"{name} within {limit:g} ms" for name, limit in named.items() if limit < inf]
     return f"{percentile} {' and '.join(bounds) or 'without a limit'}, without errors."
 
@@ -82,11 +97,17 @@ def _draw(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
     _ticks(axes)
     columns = 4 if is_stream else 7
     axes.legend(
-        loc="upper left", bbox_to_anchor=(0, -0.14), ncols=columns, columnspacing=1.2, handlelength=1.6
+        loc="upper left",
+        bbox_to_anchor=(0, -0.14),
+        ncols=columns,
+        columnspacing=1.2,
+        handlelength=1.6,
     )
 
 
-def _draw_streams(axes: Axes, steps: Sequence[StepResult], limits: Limits, stream: StreamLimits) -> None:
+def _draw_streams(
+    axes: Axes, steps: Sequence[StepResult], limits: Limits, stream: StreamLimits
+) -> None:
     lines = (
         ("first_token", "first token", BLUE, stream.first_token_ms),
         ("between_tokens", "between tokens", ORANGE, stream.between_tokens_ms),
@@ -120,7 +141,9 @@ def _marks(
     has_labels: bool = True,
 ) -> None:
     for verdict, (marker, label) in _MARKS.items():
-        points = [(step.rate, value) for step in steps if step.verdict is verdict and (value := of(step))]
+        points = [
+            (step.rate, value) for step in steps if step.verdict is verdict and (value := of(step))
+        ]
         if points:
             color = BLUE if verdict is Verdict.HELD else RED
             text = label if has_labels else f"_{label}"

@@ -34,7 +34,11 @@ _LABELS = {
     "first_token_ms": "time to first token in ms",
     "between_tokens_ms": "time between tokens in ms",
 }
-_SHORT = {"latency_ms": "latency", "first_token_ms": "first token", "between_tokens_ms": "between tokens"}
+_SHORT = {
+    "latency_ms": "latency",
+    "first_token_ms": "first token",
+    "between_tokens_ms": "between tokens",
+}
 _MARGIN = 1.35  # of a logarithmic axis beyond its points
 #: Places of a label beside its point, in points, and its horizontal alignment.
 _PLACES: tuple[tuple[tuple[float, float], Literal["left", "right"]], ...] = (
@@ -50,7 +54,11 @@ _SUBTITLE = "One instance. A line joins the steps of a load test of one configur
 
 
 def plot_plans(
-    plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan | None = None, currency: str = ""
+    plans: Sequence[Plan],
+    path: str | PathLike[str],
+    *,
+    chosen: Plan | None = None,
+    currency: str = "",
 ) -> None:
     """Draw cost per hour against latency, or against the figure of the first limit of streams.
 
@@ -67,7 +75,9 @@ def plot_plans(
         MissingDependencyError: matplotlib is not installed.
     """
     if not plans:
-        raise InvalidValueError("plans: must contain at least one plan, got none; measure a configuration")
+        raise InvalidValueError(
+            "plans: must contain at least one plan, got none; measure a configuration"
+        )
     with draw(path, _title(plans[0], chosen, currency), _subtitle(plans[0])) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -82,12 +92,16 @@ def _title(plan: Plan, chosen: Plan | None, currency: str) -> str:
         return f"No configuration is within {_bound(plan)} ms"
     count, cost = chosen.initial_instance_count, chosen.cost_per_hour
     price = f"{cost:f} {currency}".rstrip()
-    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {price} per hour"
+    return (
+        f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {price} per hour"
+    )
 
 
 def _subtitle(plan: Plan) -> str:
     required = plan.requirement
-    limits = "".join(f", {_SHORT[name]} at most {limit} ms" for name, limit in required.limits.items())
+    limits = "".join(
+        f", {_SHORT[name]} at most {limit} ms" for name, limit in required.limits.items()
+    )
     if required.concurrent_streams is not None:
         return f"For {required.concurrent_streams} open streams{limits}"
     return f"For {required.requests_per_second} requests per second{limits}"
@@ -108,7 +122,13 @@ def _draw_plans(axes: Axes, plans: Sequence[Plan], chosen: Plan | None) -> None:
     axes.scatter(*_points(front), s=80, color=BLUE, zorder=3, label="Pareto front")
     if chosen is not None:
         axes.scatter(
-            *_points([chosen]), s=320, facecolors="none", edgecolors=GREEN, lw=3, zorder=4, label="choice"
+            *_points([chosen]),
+            s=320,
+            facecolors="none",
+            edgecolors=GREEN,
+            lw=3,
+            zorder=4,
+            label="choice",
         )
     bound = _bound(plans[0])
     if bound is not None:
@@ -137,7 +157,9 @@ def _label_points(axes: Axes, plans: Sequence[Plan], front: Sequence[Plan]) -> N
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()  # the places of points and labels are known afterwards
-    taken = [(x, y, x, y) for x, y in axes.transData.transform(list(zip(*_points(plans), strict=True)))]
+    taken = [
+        (x, y, x, y) for x, y in axes.transData.transform(list(zip(*_points(plans), strict=True)))
+    ]
     for plan, cost, latency in zip(front, *_points(front), strict=True):
         label = axes.annotate(
             f"{shortened(plan.configuration)}\n{plan.instance_type}",
@@ -197,15 +219,21 @@ def plot_measurements(
     for measurement in measurements:
         series[str(measurement)].append(measurement)
     if not series:
-        raise InvalidValueError("measurements: must contain at least one row, got none; run a load test")
+        raise InvalidValueError(
+            "measurements: must contain at least one row, got none; run a load test"
+        )
     limits = {
         "latency_ms": latency_ms,
         "first_token_ms": first_token_ms,
         "between_tokens_ms": between_tokens_ms,
     }
-    figure, limit = next(((name, value) for name, value in limits.items() if value), ("latency_ms", None))
+    figure, limit = next(
+        ((name, value) for name, value in limits.items() if value), ("latency_ms", None)
+    )
     load = "invocations_per_minute" if figure == "latency_ms" else "concurrency"
-    title = "Latency against throughput" if figure == "latency_ms" else "Tokens against open streams"
+    title = (
+        "Latency against throughput" if figure == "latency_ms" else "Tokens against open streams"
+    )
     with draw(path, title, _SUBTITLE) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")

@@ -28,7 +28,9 @@ def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
     with draw(path, _title(simulation), _subtitle(simulation)) as axes:
         _draw(axes, simulation)
         _label_times(axes, simulation)
-        axes.set_xlabel("time; costs are in the currency of the price" if simulation.cost else "time")
+        axes.set_xlabel(
+            "time; costs are in the currency of the price" if simulation.cost else "time"
+        )
         axes.set_ylabel("instances")
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
@@ -48,7 +50,9 @@ def _title(simulation: Simulation) -> str:
 
 
 def _subtitle(simulation: Simulation) -> str:
-    hours = f"{simulation.instance_hours} instance hours, at most {simulation.peak_instances} instances"
+    hours = (
+        f"{simulation.instance_hours} instance hours, at most {simulation.peak_instances} instances"
+    )
     if not simulation.cost:
         return hours
     return (
@@ -66,9 +70,17 @@ def _draw(axes: Axes, simulation: Simulation) -> None:
     desired = [minute.desired for minute in minutes]
     for number, period in enumerate(simulation.overload_periods()):
         label = "above capacity" if number == 0 else None
-        axes.axvspan(period.start, period.start + period.length, color=RED, alpha=0.25, lw=0, label=label)
+        axes.axvspan(
+            period.start, period.start + period.length, color=RED, alpha=0.25, lw=0, label=label
+        )
     axes.fill_between(
-        x, [*needed, needed[-1]], step="post", color=GREY, alpha=0.35, lw=0, label="needed for the load"
+        x,
+        [*needed, needed[-1]],
+        step="post",
+        color=GREY,
+        alpha=0.35,
+        lw=0,
+        label="needed for the load",
     )
     axes.stairs(desired, x, color=BLUE, ls=":", lw=1.5, baseline=None, label="desired")
     axes.stairs(in_service, x, color=BLUE, lw=2.5, baseline=None, label="in service")
@@ -76,7 +88,9 @@ def _draw(axes: Axes, simulation: Simulation) -> None:
 
 def _label_times(axes: Axes, simulation: Simulation) -> None:
     total = len(simulation.minutes)
-    step = next((s for s in (5, 10, 15, 30, 60, 120, 180, 360, 720, 1440) if total / s <= 13), 1440 * 7)
+    step = next(
+        (s for s in (5, 10, 15, 30, 60, 120, 180, 360, 720, 1440) if total / s <= 13), 1440 * 7
+    )
     pattern = "%H:%M" if total <= _TWO_DAYS else "%d %b %H:%M" if step < 1440 else "%d %b"
     ticks = range(0, total + 1, step)
     axes.set_xticks(ticks, [f"{simulation.traffic.time_of(tick):{pattern}}" for tick in ticks])

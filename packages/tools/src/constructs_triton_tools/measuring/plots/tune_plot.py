@@ -51,7 +51,9 @@ def _finalists(result: TuneResult) -> list[Candidate]:
 def _label(candidate: Candidate, result: TuneResult) -> str:
     if candidate == result.present:
         return "present"
-    return shortened(candidate.describe(result.present), 48).replace(", ", ",\n").replace("; ", ";\n")
+    return (
+        shortened(candidate.describe(result.present), 48).replace(", ", ",\n").replace("; ", ";\n")
+    )
 
 
 def _color(candidate: Candidate, result: TuneResult) -> str:
@@ -70,7 +72,9 @@ def _draw_comparison(axes: Axes, result: TuneResult) -> None:
         comparison = result.comparisons.get(candidate)
         if comparison is not None:
             _draw_interval(axes, place, result.rate(result.present), comparison)
-    axes.set_xticks(range(len(candidates)), [_label(each, result) for each in candidates], fontsize=9)
+    axes.set_xticks(
+        range(len(candidates)), [_label(each, result) for each in candidates], fontsize=9
+    )
     axes.set_ylabel("requests per second")
     axes.set_ylim(bottom=0)
 
@@ -87,7 +91,9 @@ def _draw_latency(axes: Axes, result: TuneResult) -> None:
     order = sorted({step.candidate for step in steps}, key=lambda each: each in _finalists(result))
     for candidate in order:
         points = sorted(
-            (each.result.rate, each.result.latency_ms) for each in steps if each.candidate == candidate
+            (each.result.rate, each.result.latency_ms)
+            for each in steps
+            if each.candidate == candidate
         )
         label = _label(candidate, result) if candidate in _finalists(result) else "_other"
         x, y = zip(*points, strict=True)
@@ -145,7 +151,9 @@ def _draw_cell(axes: Axes, x: int, y: int, trials: Sequence[Trial], highest: flo
     text, color, hatch = _cell(trials[0], best)
     shade = _DARKEST * best.rate / highest if best else 1.0
     axes.add_patch(
-        Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, fc=color, alpha=shade, ec=GREY, hatch=hatch, lw=1)
+        Rectangle(
+            (x - 0.47, y - 0.47), 0.94, 0.94, fc=color, alpha=shade, ec=GREY, hatch=hatch, lw=1
+        )
     )
     axes.text(x, y, text, ha="center", va="center", fontsize=10)
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.candidates import (
+    Candidate,
+    ModelSettings,
+    SearchSpace,
+)
 from constructs_triton_tools.measuring.tuning.racing import Outcome, Race
 
 _MISSES = 2

@@ -12,11 +12,20 @@ from typing import Any
 from constructs_triton_tools.measuring.load_test.confidence import Decision, decide
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
 from constructs_triton_tools.measuring.load_test.samples import Recording
-from constructs_triton_tools.measuring.load_test.step import Limits, StepResult, StepSettings, Verdict
+from constructs_triton_tools.measuring.load_test.step import (
+    Limits,
+    StepResult,
+    StepSettings,
+    Verdict,
+)
 from constructs_triton_tools.measuring.load_test.step_runner import Show, StepRunner
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.journal import Journal
-from constructs_triton_tools.measuring.tuning.outputs import Expected, compare_outputs, record_outputs
+from constructs_triton_tools.measuring.tuning.outputs import (
+    Expected,
+    compare_outputs,
+    record_outputs,
+)
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
     MeasuredStep,
@@ -36,7 +45,9 @@ _BUSY_CPU = 0.8
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
 _ALONE = 10
 #: Fields of a step that the journal keeps; tune measures no streams.
-_KEPT = tuple(each.name for each in fields(StepResult) if each.name not in ("stream", "latencies_ms"))
+_KEPT = tuple(
+    each.name for each in fields(StepResult) if each.name not in ("stream", "latencies_ms")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,10 @@ class Bench:
         """Return the requests per second of one caller who waits for each answer."""
 
         def ask() -> float:
-            running, requests = self.servers.get(self.servers.repository.present), self.servers.requests
+            running, requests = (
+                self.servers.get(self.servers.repository.present),
+                self.servers.requests,
+            )
             begin = time.monotonic()
             for number in range(_ALONE):
                 running.transport.invoke(requests[number % len(requests)])
@@ -116,7 +130,9 @@ class Bench:
             with running.count_queues(models):
                 result = self._run(running, candidate, rate, seconds)
             is_repeated = voids >= _REPEATS_OF_DISTURBED
-            if result.verdict is not Verdict.VOID and (is_repeated or not self._is_disturbed(result)):
+            if result.verdict is not Verdict.VOID and (
+                is_repeated or not self._is_disturbed(result)
+            ):
                 load = round(os.getloadavg()[0], 2)
                 step = {name: getattr(result, name) for name in _KEPT}
                 return {"step": step, "models": models, "load": load, "voids": voids}
@@ -135,7 +151,9 @@ class Bench:
         self, running: RunningCandidate, candidate: Candidate, rate: float, seconds: float
     ) -> StepResult:
         prepared = [prepare(running.transport, request) for request in self.servers.requests]
-        runner = StepRunner(prepared, self.limits, show=self.show, is_decided=MissDetector(self.limits))
+        runner = StepRunner(
+            prepared, self.limits, show=self.show, is_decided=MissDetector(self.limits)
+        )
         in_flight = ceil(_IN_FLIGHT * rate * self.limits.latency_ms / 1000)
         settings = StepSettings(
             seconds=max(1.0, round(seconds, 1)),
@@ -161,7 +179,9 @@ class Bench:
 
     def _check(self, candidate: Candidate) -> None:
         """Start a candidate that was not measured before, and compare its outputs with the present ones."""
-        kept = self.journal.recall_once(f"check of {candidate}", lambda: self._start_and_compare(candidate))
+        kept = self.journal.recall_once(
+            f"check of {candidate}", lambda: self._start_and_compare(candidate)
+        )
         if kept["reason"]:
             raise CandidateRefusedError(kept["reason"], is_wrong=kept["is_wrong"])
 
@@ -175,7 +195,9 @@ class Bench:
             running = self.servers.get(candidate)
         except CandidateRefusedError as error:
             return {"reason": str(error), "is_wrong": False}
-        found = compare_outputs(running.transport, requests, self._expected) if self._expected else []
+        found = (
+            compare_outputs(running.transport, requests, self._expected) if self._expected else []
+        )
         return {"reason": found[0] if found else "", "is_wrong": bool(found)}
 
 

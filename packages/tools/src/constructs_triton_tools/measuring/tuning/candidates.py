@@ -31,7 +31,9 @@ class ModelSettings:
             wait = self.delay_microseconds / 1000
             batching += f" with a wait of {wait:g} ms" if wait else " without waiting"
         instances = f"{self.instances} instance{'s' if self.instances > 1 else ''}"
-        return ", ".join([instances, batching, *(f"{name} {value}" for name, value in self.parameters)])
+        return ", ".join(
+            [instances, batching, *(f"{name} {value}" for name, value in self.parameters)]
+        )
 
     @property
     def complexity(self) -> tuple[int, int, int]:
@@ -45,7 +47,9 @@ class ModelSettings:
             name: Name of the parameter.
             value: Its value.
         """
-        return replace(self, parameters=tuple(sorted({**dict(self.parameters), name: value}.items())))
+        return replace(
+            self, parameters=tuple(sorted({**dict(self.parameters), name: value}.items()))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ class Candidate:
             model: Name of the model.
             settings: Its settings.
         """
-        return Candidate(tuple((name, settings if name == model else old) for name, old in self.models))
+        return Candidate(
+            tuple((name, settings if name == model else old) for name, old in self.models)
+        )
 
     def describe(self, present: Candidate) -> str:
         """Describe the candidate; of several models only those that differ from the present ones.
@@ -94,7 +100,9 @@ class Candidate:
     @property
     def complexity(self) -> tuple[int, ...]:
         """The order from simple to complex, summed over the models."""
-        return tuple(map(sum, zip(*(settings.complexity for _, settings in self.models), strict=True)))
+        return tuple(
+            map(sum, zip(*(settings.complexity for _, settings in self.models), strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)

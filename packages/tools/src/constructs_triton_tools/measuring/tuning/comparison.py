@@ -16,7 +16,20 @@ from constructs_triton_core.errors import InvalidValueError
 
 # Student's t with 1, 2, 3 ... degrees of freedom, for 95%: scipy.stats.t.ppf(0.975, degrees).
 _T = (
-    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788),
+    *(
+        12.7062,
+        4.3027,
+        3.1824,
+        2.7764,
+        2.5706,
+        2.4469,
+        2.3646,
+        2.3060,
+        2.2622,
+        2.2281,
+        2.2010,
+        2.1788,
+    ),
     *(2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
 )
 
@@ -82,4 +95,6 @@ def compare_rounds(first: Sequence[float], second: Sequence[float]) -> Compariso
     # With more rounds than the table has, the interval is up to 6 percent wider than it must be.
     half = _T[min(len(ratios) - 1, len(_T)) - 1] * stdev(ratios) / sqrt(len(ratios))
     center = mean(ratios)
-    return Comparison(ratio=exp(center), low=exp(center - half), high=exp(center + half), rounds=len(ratios))
+    return Comparison(
+        ratio=exp(center), low=exp(center - half), high=exp(center + half), rounds=len(ratios)
+    )

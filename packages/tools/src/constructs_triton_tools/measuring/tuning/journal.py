@@ -70,7 +70,9 @@ class Journal:
     def _check_inputs(self, before: Mapping[str, Any], inputs: Mapping[str, str]) -> None:
         other = [name for name in inputs if before.get(name) != inputs[name]]
         if other:
-            changes = ", ".join(f"{name} (was {before.get(name)}, is {inputs[name]})" for name in other)
+            changes = ", ".join(
+                f"{name} (was {before.get(name)}, is {inputs[name]})" for name in other
+            )
             raise InvalidValueError(
                 f"{self._path}: belongs to a search with other inputs: {changes}; "
                 "give another folder with -o, or delete the file to begin again"
@@ -83,7 +85,9 @@ def _read_lines(path: Path) -> list[Any]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise InvalidValueError(f"{path}: cannot be read ({error}); give another folder with -o") from None
+        raise InvalidValueError(
+            f"{path}: cannot be read ({error}); give another folder with -o"
+        ) from None
     *lines, _unfinished = content.decode("utf-8", "replace").split("\n")
     return [_parse(path, number, line) for number, line in enumerate(lines, 1)]
 

@@ -29,7 +29,11 @@ from constructs_triton_tools.measuring.tuning.preparation import (
     find_only_model,
     read_machine,
 )
-from constructs_triton_tools.measuring.tuning.racing import CandidateRefusedError, Race, SearchStoppedError
+from constructs_triton_tools.measuring.tuning.racing import (
+    CandidateRefusedError,
+    Race,
+    SearchStoppedError,
+)
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.measuring.tuning.rounds import measure_rounds
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
@@ -90,13 +94,17 @@ def compare_repositories(
     name = model or find_only_model(found)
     second_found.model(name)
     first_placed, second_placed = map(with_environments, (found, second_found))
-    repository = _TwoRepositories(first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND))
+    repository = _TwoRepositories(
+        first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND)
+    )
     with tempfile.TemporaryDirectory() as folder:
         for each in (repository, repository.second):
             check_backends(each, local, accept_stand_in=chosen["accept_stand_in"])
         drawn = requests or draw_requests(found, name, chosen["seed"], {})
         invocations = [encode_inputs(each) for each in drawn]
-        servers = CandidateServers(repository, invocations, Path(folder, "running"), local, read_machine())
+        servers = CandidateServers(
+            repository, invocations, Path(folder, "running"), local, read_machine()
+        )
         with closing(Journal(Path(folder, "journal.jsonl"), {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))
             bench = Bench(

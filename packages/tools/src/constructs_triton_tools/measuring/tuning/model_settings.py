@@ -6,7 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_tools.measuring.tuning.candidates import LARGEST_BATCH, ModelSettings, SearchSpace
+from constructs_triton_tools.measuring.tuning.candidates import (
+    LARGEST_BATCH,
+    ModelSettings,
+    SearchSpace,
+)
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_config.target import Target
@@ -20,7 +24,9 @@ _DELAY_SHARES = (50, 20, 10)
 _MOST_INSTANCES = 8
 
 
-def read_settings(folder: ModelFolder, gpu_count: int, parameters: Collection[str] = ()) -> ModelSettings:
+def read_settings(
+    folder: ModelFolder, gpu_count: int, parameters: Collection[str] = ()
+) -> ModelSettings:
     """Return the settings of a model as the server completes them.
 
     ``parameters`` are further parameters of the backend to read.

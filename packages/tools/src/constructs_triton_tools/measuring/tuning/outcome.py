@@ -11,7 +11,11 @@ from typing import Any
 from constructs_triton_tools.measuring.load_test.step import Limits, Verdict
 from constructs_triton_tools.measuring.tuning.bench import BenchStep
 from constructs_triton_tools.measuring.tuning.candidates import Candidate
-from constructs_triton_tools.measuring.tuning.comparison import Comparison, ComparisonVerdict, compare_rounds
+from constructs_triton_tools.measuring.tuning.comparison import (
+    Comparison,
+    ComparisonVerdict,
+    compare_rounds,
+)
 from constructs_triton_tools.measuring.tuning.racing import Outcome, Trial
 from constructs_triton_tools.measuring.tuning.rounds import Round
 
@@ -140,7 +144,9 @@ class TuneResult:
     def _keep(self, rate: str, limit: str) -> str:
         if not self.is_measured:
             held = [each.result.rate for each in self.steps if each.result.verdict is Verdict.HELD]
-            so_far = f"it held {_number(max(held))} requests per second" if held else "it held no rate"
+            so_far = (
+                f"it held {_number(max(held))} requests per second" if held else "it held no rate"
+            )
             return (
                 f"{self.model}: the search ended before the rate of your configuration was known; so far "
                 f"{so_far}. Run the command again with a larger --budget-minutes: it goes on from here."
@@ -151,9 +157,13 @@ class TuneResult:
             return f"Stopped: so far nothing holds more than your configuration, {rate}."
         if len(self.trials) == 1:
             return f"Your configuration holds {rate}. No other one was tried; raise the budget of time."
-        others = [each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER]
+        others = [
+            each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER
+        ]
         if not others:
-            return f"Keep your configuration: it holds {rate}, and nothing that was tried holds more."
+            return (
+                f"Keep your configuration: it holds {rate}, and nothing that was tried holds more."
+            )
         best = max(others, key=lambda each: each.ratio)
         return (
             f"Keep your configuration: it holds {rate}. The best other one is not distinguishable from it: "
@@ -182,7 +192,9 @@ def compare_finalists(present: Candidate, rounds: Sequence[Round]) -> dict[Candi
     }
 
 
-def choose(present: Candidate, best: Candidate, comparisons: Mapping[Candidate, Comparison]) -> Candidate:
+def choose(
+    present: Candidate, best: Candidate, comparisons: Mapping[Candidate, Comparison]
+) -> Candidate:
     """Return the simplest of the best finalists; the present one if none is certainly faster.
 
     Without a comparison it is ``best``, the best of the search.
@@ -198,7 +210,9 @@ def choose(present: Candidate, best: Candidate, comparisons: Mapping[Candidate, 
     return min(good, key=lambda each: each.complexity, default=present)
 
 
-def find_notes(present: Candidate, trials: Mapping[Candidate, Trial], rounds: Sequence[Round]) -> list[str]:
+def find_notes(
+    present: Candidate, trials: Mapping[Candidate, Trial], rounds: Sequence[Round]
+) -> list[str]:
     """Return sentences about faults of models, and about a machine that changed."""
     wrong = [trial for trial in trials.values() if trial.outcome is Outcome.WRONG]
     notes = [

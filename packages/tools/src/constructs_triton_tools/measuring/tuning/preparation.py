@@ -91,7 +91,9 @@ def describe_server(local: LocalRunOptions) -> str:
         return "nvidia-pytriton"
 
 
-def check_backends(repository: TunedRepository, local: LocalRunOptions, *, accept_stand_in: bool) -> str:
+def check_backends(
+    repository: TunedRepository, local: LocalRunOptions, *, accept_stand_in: bool
+) -> str:
     """Return a sentence about the backends that a stand-in replaces; empty if there is none."""
     if local.get("engine"):
         return ""
@@ -132,7 +134,9 @@ def find_spaces(
     gpus = len(machine.gpus)
     folders = [found.models[name] for name in found.closure(model)]
     searched = [folder for folder in folders if not folder.is_ensemble]
-    present = Candidate(tuple((each.name, read_settings(each, gpus, parameters)) for each in searched))
+    present = Candidate(
+        tuple((each.name, read_settings(each, gpus, parameters)) for each in searched)
+    )
     least = _batches_of_ensembles(folders)
     spaces = {
         each.name: replace(
@@ -166,7 +170,9 @@ def draw_requests(
         yield encode_inputs(arrays, datatypes)
 
 
-def encode_inputs(request: Inputs | Invocation, datatypes: Mapping[str, str] | None = None) -> Invocation:
+def encode_inputs(
+    request: Inputs | Invocation, datatypes: Mapping[str, str] | None = None
+) -> Invocation:
     """Return a request as bytes, unless it is encoded already."""
     if isinstance(request, Invocation):
         return request

@@ -223,4 +223,6 @@ class Race:
         return self._measure(candidate, rate, 2 * self.step_seconds).is_held
 
     def _measure(self, candidate: Candidate, rate: float, seconds: float) -> MeasuredStep:
-        return self.measure(candidate, rate, max(seconds, min(_LEAST_REQUESTS / rate, _LONGER * seconds)))
+        return self.measure(
+            candidate, rate, max(seconds, min(_LEAST_REQUESTS / rate, _LONGER * seconds))
+        )

@@ -54,7 +54,9 @@ class TunedRepository:
         for folder in self.folders:
             for path in sorted(path for path in folder.directory.rglob("*") if path.is_file()):
                 content = blake3().update_mmap(path).hexdigest()
-                digest.update(f"{folder.name}/{path.relative_to(folder.directory)} {content}\n".encode())
+                digest.update(
+                    f"{folder.name}/{path.relative_to(folder.directory)} {content}\n".encode()
+                )
         return digest.hexdigest()[:16]
 
     def copy(self, candidate: Candidate, target: Path) -> None:
@@ -85,7 +87,11 @@ class TunedRepository:
 
     def changed(self, candidate: Candidate) -> list[ModelFolder]:
         """Return the models of the user whose settings are not the present ones."""
-        models, present, own = dict(candidate.models), dict(self.present.models), self.own or self.repository
+        models, present, own = (
+            dict(candidate.models),
+            dict(self.present.models),
+            self.own or self.repository,
+        )
         names = (each.name for each in self.folders)
         return [own.models[name] for name in names if models.get(name) != present.get(name)]
 

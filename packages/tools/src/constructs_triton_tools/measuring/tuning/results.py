@@ -9,7 +9,10 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.untrusted.regular_files import write_whole
-from constructs_triton_tools.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton_tools.measuring.load_test.results_file import (
+    BenchmarkMetadata,
+    write_results,
+)
 from constructs_triton_tools.measuring.load_test.step import StepResult, Verdict
 from constructs_triton_tools.measuring.plots.tune_plot import plot_tuning
 from constructs_triton_tools.measuring.tuning.bench import BenchStep
@@ -29,7 +32,9 @@ _LIMITS = (
     "have more. Callers that send larger batches than `max_batch_size` get an error.",
     "Not searched: the model itself, its precision, accelerators, the response cache and priorities.",
 )
-_SHARES_CPUS = "The load generator and the model shared the CPUs: compare the rates, do not size with them."
+_SHARES_CPUS = (
+    "The load generator and the model shared the CPUs: compare the rates, do not size with them."
+)
 
 
 def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
@@ -50,7 +55,9 @@ def write_tuning(result: TuneResult, repository: TunedRepository) -> None:
 
 
 def _write_configs(result: TuneResult, repository: TunedRepository) -> None:
-    paths = {folder.name: result.folder / folder.name / CONFIG_FILE for folder in repository.folders}
+    paths = {
+        folder.name: result.folder / folder.name / CONFIG_FILE for folder in repository.folders
+    }
     for path in paths.values():
         if path.is_file() and path.read_text("utf-8", "replace").startswith(f"# {_FIRST_WORDS}"):
             path.unlink()  # an earlier search wrote it
@@ -130,7 +137,9 @@ def _changes(result: TuneResult, repository: TunedRepository) -> list[str]:
     return lines and ["## What to change", *lines]
 
 
-def _section(title: str, text: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def _section(
+    title: str, text: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> list[str]:
     """Return a heading, a text and a table."""
     table = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
     return [f"## {title}", "", *([text, ""] if text else []), *table]
@@ -139,7 +148,14 @@ def _section(title: str, text: str, headings: Sequence[str], rows: Iterable[Sequ
 def _comparison(result: TuneResult) -> list[str]:
     if not result.comparisons:
         return []
-    rows = [[result.present.describe(result.present), f"{result.rate(result.present):.1f}", "1", "present"]]
+    rows = [
+        [
+            result.present.describe(result.present),
+            f"{result.rate(result.present):.1f}",
+            "1",
+            "present",
+        ]
+    ]
     for candidate, found in result.comparisons.items():
         ratio = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f})"
         name = candidate.describe(result.present)
@@ -164,7 +180,11 @@ def _tried(result: TuneResult) -> list[str]:
 
 def _times(result: TuneResult) -> list[str]:
     """The time in queue and compute of each model, at the highest rate that each configuration held."""
-    rows = [row for each in dict.fromkeys([result.present, result.best]) for row in _time_rows(each, result)]
+    rows = [
+        row
+        for each in dict.fromkeys([result.present, result.best])
+        for row in _time_rows(each, result)
+    ]
     if not rows:
         return []
     return _section(

@@ -29,7 +29,9 @@ def choose_finalists(race: Race) -> list[Candidate]:
         for trial in race.trials.values()
         if trial.outcome in (Outcome.BEST, Outcome.PRESENT) and trial.rate > _NEAR_BEST * race.rate
     ]
-    simplest = min((trial.candidate for trial in good), key=lambda each: each.complexity, default=race.best)
+    simplest = min(
+        (trial.candidate for trial in good), key=lambda each: each.complexity, default=race.best
+    )
     return list(dict.fromkeys([race.present, race.best, simplest]))
 
 
@@ -63,7 +65,9 @@ def measure_rounds(
         yield found
 
 
-def find_crossing(measure: Callable[[float], MeasuredStep], estimate: float, latency_ms: float) -> float:
+def find_crossing(
+    measure: Callable[[float], MeasuredStep], estimate: float, latency_ms: float
+) -> float:
     """Return the rate at which the latency crosses the limit.
 
     Goes up or down from the estimate in steps of a tenth, and interpolates between the rate that is held and
@@ -161,4 +165,6 @@ class Schedule:
     def expected_seconds(self, candidates: int) -> float:
         """Return how long a search of this number of candidates and its comparison usually take."""
         search, comparison = candidates * self._candidate_seconds, self._comparison_seconds(2)
-        return min(search, self.search_seconds) + min(comparison, self.budget_seconds - self.search_seconds)
+        return min(search, self.search_seconds) + min(
+            comparison, self.budget_seconds - self.search_seconds
+        )

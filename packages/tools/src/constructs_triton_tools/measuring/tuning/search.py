@@ -16,7 +16,11 @@ from blake3 import blake3
 
 from constructs_triton_client import Invocation
 from constructs_triton_core.declared_values import complete, part_of, takes
-from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, LocalEndpointError
+from constructs_triton_core.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    LocalEndpointError,
+)
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
@@ -47,7 +51,12 @@ from constructs_triton_tools.measuring.tuning.racing import (
     TuneListener,
 )
 from constructs_triton_tools.measuring.tuning.results import write_tuning
-from constructs_triton_tools.measuring.tuning.rounds import Round, Schedule, choose_finalists, measure_rounds
+from constructs_triton_tools.measuring.tuning.rounds import (
+    Round,
+    Schedule,
+    choose_finalists,
+    measure_rounds,
+)
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
@@ -126,7 +135,9 @@ class Tuning:
         self.stand_in = check_backends(
             self.repository, self._local, accept_stand_in=options["accept_stand_in"]
         )
-        drawn = requests or draw_requests(found, self.model, options["seed"], options.get("shapes", {}))
+        drawn = requests or draw_requests(
+            found, self.model, options["seed"], options.get("shapes", {})
+        )
         self.requests = [encode_inputs(each) for each in drawn]
         kind = "requests of your own" if requests else f"random requests (seed {options['seed']})"
         #: What the search is measured with.
@@ -179,7 +190,9 @@ class Tuning:
         return result
 
     def _search_and_compare(self, bench: Bench, watcher: TuneListener) -> TuneResult:
-        race = Race(bench.measure, self.repository.present, self.schedule.step_seconds, watcher.on_trial)
+        race = Race(
+            bench.measure, self.repository.present, self.schedule.step_seconds, watcher.on_trial
+        )
         rounds: list[Round] = []
         notes: list[str] = []
         is_interrupted = False
@@ -225,7 +238,9 @@ class Tuning:
 
         return sorted(self.spaces, key=queue, reverse=True)
 
-    def _compare(self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]) -> None:
+    def _compare(
+        self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]
+    ) -> None:
         finalists = choose_finalists(race)
         if race.best == race.present or not race.trials[race.present].rate:
             return

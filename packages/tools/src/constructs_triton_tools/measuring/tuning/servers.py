@@ -49,7 +49,9 @@ class RunningCandidate:
             servers = self.endpoint.statistics()
         except LocalEndpointError:
             return ()
-        return tuple(each for variants in servers.values() for models in variants.values() for each in models)
+        return tuple(
+            each for variants in servers.values() for models in variants.values() for each in models
+        )
 
 
 @dataclass
@@ -96,7 +98,10 @@ class CandidateServers:
             self.close()
         options: LocalRunOptions = {**self.local, "endpoint": _NAME, "is_exact": True}
         endpoint = LocalEndpoint.from_repository(
-            self._copy(candidate), model=self.repository.model, calls=self.repository.calls, **options
+            self._copy(candidate),
+            model=self.repository.model,
+            calls=self.repository.calls,
+            **options,
         )
         try:
             self._stack.enter_context(endpoint)

@@ -15,13 +15,21 @@ from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.python_text import Options, literal
 from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
-from constructs_triton_tools.operations.adopting.refusals import Switch, obstacles, refuse_unknown_members
+from constructs_triton_tools.operations.adopting.refusals import (
+    Switch,
+    obstacles,
+    refuse_unknown_members,
+)
 from constructs_triton_tools.operations.adopting.report_text import report_text
 from constructs_triton_tools.operations.adopting.running_endpoint import (
     RunningEndpoint,
     read_running_endpoint,
 )
-from constructs_triton_tools.operations.adopting.stack.app_text import TEST_TEXT, app_text, imported_text
+from constructs_triton_tools.operations.adopting.stack.app_text import (
+    TEST_TEXT,
+    app_text,
+    imported_text,
+)
 from constructs_triton_tools.operations.adopting.stack.endpoint_code import (
     add_component_endpoint,
     add_endpoint,
@@ -52,7 +60,9 @@ def adopt_endpoint(
         InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be reached.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another one with -o")
+        raise InvalidValueError(
+            f"{directory}: exists and is not an empty folder; choose another one with -o"
+        )
     reader = RecordingReader(session)
     running = read_running_endpoint(reader, name)
     adoption = Adoption(name)
@@ -69,9 +79,13 @@ def adopt_endpoint(
             return adoption
         adoption.carried += _carried(running)
         written = {**files, "app.py": app_text(code), "tests/test_stack.py": TEST_TEXT}
-        written |= {f"answers/{each}.json": _json(answer) for each, answer in reader.answers.items()}
+        written |= {
+            f"answers/{each}.json": _json(answer) for each, answer in reader.answers.items()
+        }
         if switch == "import":
-            written["import.json"] = _json({"Endpoint": {"EndpointArn": running.endpoint["EndpointArn"]}})
+            written["import.json"] = _json(
+                {"Endpoint": {"EndpointArn": running.endpoint["EndpointArn"]}}
+            )
             written["imported.py"] = imported_text(running)
         written["ADOPT.md"] = report_text(code, switch)
         for path, text in written.items():

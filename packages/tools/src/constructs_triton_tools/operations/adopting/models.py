@@ -106,13 +106,16 @@ class ModelReader:
             for each in archives:
                 url = f"s3://{bucket}/{each['Key']}"
                 found += (
-                    (url, error) for error in self._check_of_many(bucket, each["Key"], each["Size"], target)
+                    (url, error)
+                    for error in self._check_of_many(bucket, each["Key"], each["Size"], target)
                 )
             head = self.downloads.head(bucket, archives[0]["Key"]) if archives else None
         except ArchiveError as error:  # its KMS key is probably that of the others, too
             self.adoption.refuse("archive", str(error))
         self._note(found)
-        self.adoption.carried.append(f"models: the {len(archives)} archives under {url} stay where they are")
+        self.adoption.carried.append(
+            f"models: the {len(archives)} archives under {url} stay where they are"
+        )
         return AdoptedModels("prefix", prefix, bucket, (head or {}).get("SSEKMSKeyId"))
 
     def _check_of_many(self, bucket: str, key: str, size: int, target: Target) -> list[Finding]:
@@ -129,7 +132,9 @@ class ModelReader:
             if self.downloads.budget.is_spent:
                 self.downloads.skip(bucket, key)
             else:
-                self.adoption.refuse("archive", str(error).replace(str(path), f"s3://{bucket}/{key}"))
+                self.adoption.refuse(
+                    "archive", str(error).replace(str(path), f"s3://{bucket}/{key}")
+                )
             return []
         finally:
             shutil.rmtree(path.parent)
@@ -144,7 +149,9 @@ class ModelReader:
             f"{url}: the files of the model stay there and were not checked; check a copy with "
             "`constructs-triton check`"
         )
-        return self._served(name, AdoptedModels("files", prefix, bucket, model=model), "has several models")
+        return self._served(
+            name, AdoptedModels("files", prefix, bucket, model=model), "has several models"
+        )
 
     def _served(self, name: str, models: AdoptedModels, reason: str) -> AdoptedModels | None:
         """Return models if it is known which one is served; the reason why it is not known is noted."""
@@ -174,18 +181,25 @@ class ModelReader:
             message = str(error) if path is None else str(error).replace(str(path), url)
             self.adoption.refuse("archive", message, is_final=stored.model is None)
             return None if stored.model is None else stored
-        return self._served(name, stored, "its archive was not read (see --max-download and --policy)")
+        return self._served(
+            name, stored, "its archive was not read (see --max-download and --policy)"
+        )
 
     def _unpack(self, path: Path, folder: str) -> None:
         """Unpack an archive into the app's folder; an archive that SageMaker would refuse leaves nothing."""
         unpacked = path.with_name("unpacked")
         inspect_archive(
-            path, outline_directory=unpacked, outline_bytes=sys.maxsize, limits=self.downloads.limits
+            path,
+            outline_directory=unpacked,
+            outline_bytes=sys.maxsize,
+            limits=self.downloads.limits,
         )
         (self.directory / folder).parent.mkdir(parents=True, exist_ok=True)
         unpacked.rename(self.directory / folder)
 
-    def _unpacked(self, name: str, url: str, path: Path, folder: str, target: Target) -> AdoptedModels | None:
+    def _unpacked(
+        self, name: str, url: str, path: Path, folder: str, target: Target
+    ) -> AdoptedModels | None:
         self.adoption.carried.append(f"models: {url}, unpacked into {folder}")
         repository = ModelRepository.from_directory(self.directory / folder)
         names = list(repository.models)
@@ -230,7 +244,9 @@ class ModelReader:
             for message in messages[:_MOST_NOTED]:
                 self.adoption.refuse(code, message)
             if len(messages) > _MOST_NOTED:
-                more = f"{len(messages) - _MOST_NOTED} more errors of this kind; fix those above first"
+                more = (
+                    f"{len(messages) - _MOST_NOTED} more errors of this kind; fix those above first"
+                )
                 self.adoption.refuse(code, more)
 
 

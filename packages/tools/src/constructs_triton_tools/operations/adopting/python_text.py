@@ -79,7 +79,11 @@ def render(expression: Expression, indent: str, *, used: int = 0) -> str:
         return line
     inner = indent + _INDENT
     arguments = ", ".join(name + _line(each) for name, each in parts)
-    if isinstance(expression, Call) and not expression.keywords and len(inner + arguments) <= _WIDTH:
+    if (
+        isinstance(expression, Call)
+        and not expression.keywords
+        and len(inner + arguments) <= _WIDTH
+    ):
         return f"{opening}\n{inner}{arguments}\n{indent}{closing}"
     lines = [f"{inner}{name}{render(each, inner, used=len(name) + 1)}," for name, each in parts]
     return "\n".join([opening, *lines, indent + closing])

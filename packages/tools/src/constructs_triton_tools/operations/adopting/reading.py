@@ -37,7 +37,9 @@ _PERMISSIONS = {
 }
 #: Members of requests that name no resource.
 _NOT_SUBJECTS = ("ServiceNamespace", "NextToken", "nextToken", "Marker", "VersionId")
-_ACTIONS = [f"{service}:{name}" for service, names in _PERMISSIONS.items() for name in names.split()]
+_ACTIONS = [
+    f"{service}:{name}" for service, names in _PERMISSIONS.items() for name in names.split()
+]
 _CHUNK_BYTES = 1 << 20
 _MOST_TIMES = 10
 #: Archives under one prefix that are checked.
@@ -63,7 +65,9 @@ class RecordingReader(NotingReader):
 
     def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
         """Return the answer of an operation, and keep it."""
-        permission = permission_of(service, "".join(word.capitalize() for word in operation.split("_")))
+        permission = permission_of(
+            service, "".join(word.capitalize() for word in operation.split("_"))
+        )
         if permission not in _ACTIONS:
             raise AssertionError(f"{permission} is not in the policy that `adopt --policy` prints")
         answer = super().require(service, operation, **request)
@@ -81,7 +85,9 @@ class RecordingReader(NotingReader):
     def _name(self, operation: str, request: Mapping[str, Any]) -> str:
         """Return a file name of the operation and what it was asked about, which is new."""
         values = [
-            each for name, each in request.items() if isinstance(each, str) and name not in _NOT_SUBJECTS
+            each
+            for name, each in request.items()
+            if isinstance(each, str) and name not in _NOT_SUBJECTS
         ]
         about = "-".join(re.findall(r"[A-Za-z0-9]+", "".join(values[:1])))[-80:]
         return free_name(f"{operation}-{about}".strip("-"), self.answers, separator="-")

@@ -68,7 +68,9 @@ def obstacles(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[str, s
                 f"model {name}: is a serial pipeline of {len(containers_of(model))} containers, which no "
                 "construct of this library creates; make it one ensemble",
             )
-    yield from _of_components(running, switch) if running.hosts_components else _of_variants(running)
+    yield from (
+        _of_components(running, switch) if running.hosts_components else _of_variants(running)
+    )
 
 
 def _of_components(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[str, str]]:
@@ -110,7 +112,8 @@ def refuse_unknown_members(running: RunningEndpoint, adoption: Adoption) -> None
             if member not in _KNOWN[kind].split() and value not in (None, False, "", [], {}):
                 where = f"{kind} {name}".strip()
                 adoption.refuse(
-                    code_of(member), f"{where}: {member} is not carried over; set it by hand in app.py"
+                    code_of(member),
+                    f"{where}: {member} is not carried over; set it by hand in app.py",
                 )
 
 

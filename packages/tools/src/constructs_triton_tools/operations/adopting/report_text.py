@@ -9,7 +9,10 @@ from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.python_text import Answer
 from constructs_triton_tools.operations.adopting.refusals import Switch
-from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint, RunningRole
+from constructs_triton_tools.operations.adopting.running_endpoint import (
+    RunningEndpoint,
+    RunningRole,
+)
 from constructs_triton_tools.operations.adopting.secrets import is_secret
 from constructs_triton_tools.operations.adopting.stack.app_text import stack_name
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
@@ -55,8 +58,12 @@ def _readable_values(running: RunningEndpoint) -> Iterator[str]:
     for each in running.components:
         containers = [part.get("Container") or {} for part in specifications_of(each)]
         found |= _variables(f"component {each['InferenceComponentName']}", containers)
-    named = {owner: [name for name in of if not is_secret(name, of[name])] for owner, of in found.items()}
-    lines = [f"{owner}: {', '.join(map(visible, names))}" for owner, names in named.items() if names]
+    named = {
+        owner: [name for name in of if not is_secret(name, of[name])] for owner, of in found.items()
+    }
+    lines = [
+        f"{owner}: {', '.join(map(visible, names))}" for owner, names in named.items() if names
+    ]
     if lines:
         title, *entries = _list("Values that are written as they are", lines)
         yield from (title, _READABLE, *entries)

@@ -125,13 +125,20 @@ def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint
     arns += [each["InferenceComponentArn"] for each in components]
     tags = {arn: _read_tags(reader, arn) for arn in arns}
     targets = _read_targets(reader, name, components)
-    roles = {each["ExecutionRoleArn"] for each in [config, *models.values()] if each.get("ExecutionRoleArn")}
+    roles = {
+        each["ExecutionRoleArn"]
+        for each in [config, *models.values()]
+        if each.get("ExecutionRoleArn")
+    }
     return RunningEndpoint(
         endpoint=endpoint,
         config=config,
         models=models,
         components=components,
-        tags={arn: {k: v for k, v in of.items() if not k.startswith("aws:")} for arn, of in tags.items()},
+        tags={
+            arn: {k: v for k, v in of.items() if not k.startswith("aws:")}
+            for arn, of in tags.items()
+        },
         # An endpoint that a stack has adopted has only a configuration of the stack.
         stack=next((tags[arn][_STACK] for arn in arns[:2] if _STACK in tags[arn]), None),
         targets=targets,
@@ -147,7 +154,9 @@ def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint
 
 def _read_config(reader: RecordingReader, name: str, config_name: str) -> dict[str, Any]:
     try:
-        return reader.require("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
+        return reader.require(
+            "sagemaker", "describe_endpoint_config", EndpointConfigName=config_name
+        )
     except AwsError as error:
         raise InvalidValueError(
             f"endpoint {name}: its configuration {config_name} cannot be read "
@@ -170,7 +179,9 @@ def _read_components(reader: RecordingReader, name: str) -> list[dict[str, Any]]
 def _model_names(config: Answer, components: Answers) -> set[str]:
     variants = _variants(config)
     names = [each.get("ModelName") for each in variants]
-    names += [pool.get("ModelNameOverride") for each in variants for pool in each.get("InstancePools", [])]
+    names += [
+        pool.get("ModelNameOverride") for each in variants for pool in each.get("InstancePools", [])
+    ]
     names += [part.get("ModelName") for each in components for part in specifications_of(each)]
     return {name for name in names if name}
 
@@ -187,34 +198,47 @@ def _read_targets(reader: RecordingReader, name: str, components: Answers) -> li
     return found
 
 
-def _of_targets(reader: RecordingReader, targets: Answers, operation: str, member: str) -> list[Answer]:
+def _of_targets(
+    reader: RecordingReader, targets: Answers, operation: str, member: str
+) -> list[Answer]:
     key = ("ServiceNamespace", "ResourceId", "ScalableDimension")
     requests = [{name: each[name] for name in key} for each in targets]
-    return [part for each in requests for part in reader.read_list(_SCALING, operation, member, **each)]
+    return [
+        part for each in requests for part in reader.read_list(_SCALING, operation, member, **each)
+    ]
 
 
 def _read_alarms(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
     watched = [{"Name": "EndpointName", "Value": name}]
     watched += [
-        {"Name": "InferenceComponentName", "Value": each["InferenceComponentName"]} for each in components
+        {"Name": "InferenceComponentName", "Value": each["InferenceComponentName"]}
+        for each in components
     ]
     found = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms")
     # Alarms of scaling policies belong to Application Auto Scaling.
-    own = [e for e in found if not e["AlarmName"].startswith("TargetTracking-") and watches(e, watched)]
+    own = [
+        e for e in found if not e["AlarmName"].startswith("TargetTracking-") and watches(e, watched)
+    ]
     reader.keep_only("describe_alarms", "MetricAlarms", own)
     return own
 
 
 def _read_retention(reader: RecordingReader, name: str) -> int | None:
     group = f"/aws/sagemaker/Endpoints/{name}"
-    found = list(reader.read_list("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=group))
-    return next((each.get("retentionInDays") for each in found if each["logGroupName"] == group), None)
+    found = list(
+        reader.read_list("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=group)
+    )
+    return next(
+        (each.get("retentionInDays") for each in found if each["logGroupName"] == group), None
+    )
 
 
 def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
     name = arn.rpartition("/")[2]
     reader.read("iam", "get_role", RoleName=name)
-    attached = list(reader.read_list("iam", "list_attached_role_policies", "AttachedPolicies", RoleName=name))
+    attached = list(
+        reader.read_list("iam", "list_attached_role_policies", "AttachedPolicies", RoleName=name)
+    )
     inline = reader.read("iam", "list_role_policies", RoleName=name).get("PolicyNames", [])
     documents = [
         reader.read("iam", "get_role_policy", RoleName=name, PolicyName=each).get("PolicyDocument")
@@ -227,7 +251,9 @@ def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
 
 
 def _read_policy(reader: RecordingReader, arn: str) -> Any:
-    version = reader.read("iam", "get_policy", PolicyArn=arn).get("Policy", {}).get("DefaultVersionId")
+    version = (
+        reader.read("iam", "get_policy", PolicyArn=arn).get("Policy", {}).get("DefaultVersionId")
+    )
     if version is None:
         return None
     answer = reader.read("iam", "get_policy_version", PolicyArn=arn, VersionId=version)
@@ -243,12 +269,16 @@ def _actions(documents: Sequence[Any]) -> Iterator[str]:
                 yield from [actions] if isinstance(actions, str) else actions
 
 
-def _read_digests(reader: RecordingReader, endpoint_arn: str, models: Iterable[Answer]) -> dict[str, str]:
+def _read_digests(
+    reader: RecordingReader, endpoint_arn: str, models: Iterable[Answer]
+) -> dict[str, str]:
     """Read what the tags of the account's own images name now: a tag may have moved since the deployment."""
     _, _, _, region, account, _ = endpoint_arn.split(":", 5)
     tagged = re.compile(rf"{account}\.dkr\.ecr\.{region}\.[a-z.]+/([^:@]+):([\w.-]+)")
     found: dict[str, str] = {}
-    for image in sorted({each.get("Image", "") for model in models for each in containers_of(model)}):
+    for image in sorted(
+        {each.get("Image", "") for model in models for each in containers_of(model)}
+    ):
         match = tagged.fullmatch(image)
         if match:
             ids = [{"imageTag": match[2]}]
@@ -259,7 +289,9 @@ def _read_digests(reader: RecordingReader, endpoint_arn: str, models: Iterable[A
 
 
 def _read_subnets(reader: RecordingReader, models: Iterable[Answer]) -> dict[str, tuple[str, str]]:
-    ids = sorted({subnet for each in models for subnet in each.get("VpcConfig", {}).get("Subnets", [])})
+    ids = sorted(
+        {subnet for each in models for subnet in each.get("VpcConfig", {}).get("Subnets", [])}
+    )
     if not ids:
         return {}
     found = reader.read_list("ec2", "describe_subnets", "Subnets", SubnetIds=ids)

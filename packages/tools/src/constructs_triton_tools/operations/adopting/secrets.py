@@ -40,9 +40,7 @@ _ISSUED = re.compile(
     | (?<!-)(?:[A-Z0-9]{4,5}-){4,}[A-Z0-9]{4,5}(?![A-Za-z0-9-])  # keys of licenses
     )"""
 )
-_WORD = (
-    r"(?:token|pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption)[_-]?key)"
-)
+_WORD = r"(?:token|pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption)[_-]?key)"
 #: Not the special tokens of language models, such as pad_token=</s>.
 _GIVEN = r"(?!</?\|?\w+\|?>)\S+"
 _WRITTEN = re.compile(
@@ -77,7 +75,16 @@ _NAMES = re.compile(
     r"apikey|auth|authorization|bearer|cookie|credentials?|creds|dsn|keys?|pass|passphrase|passwd|password|pat"
     r"|private|pwd|sas|secrets?|signature|token"
 )
-_ENDINGS = ("token", "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "credentials")
+_ENDINGS = (
+    "token",
+    "password",
+    "passwd",
+    "secret",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "credentials",
+)
 
 
 def has_secret_form(value: str) -> bool:
@@ -87,7 +94,9 @@ def has_secret_form(value: str) -> bool:
 
 def looks_random(value: str) -> bool:
     """Return whether a part of a value looks like random text, as keys and digests do."""
-    if _HEX.search(value) or any(_is_mixed(key, _LONGEST_OF_KEYS) for key in _ACCESS_KEY.findall(value)):
+    if _HEX.search(value) or any(
+        _is_mixed(key, _LONGEST_OF_KEYS) for key in _ACCESS_KEY.findall(value)
+    ):
         return True
     return any(_is_mixed(text, _LONGEST_PIECES) for text in _RANDOM.findall(value))
 

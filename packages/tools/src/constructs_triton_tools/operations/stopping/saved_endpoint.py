@@ -81,7 +81,9 @@ def write_saved(path: Path, saved: SavedEndpoint) -> None:
         json.dump(asdict(saved), file, indent=2)
         file.write("\n")
         file.flush()
-        os.fsync(file.fileno())  # the endpoint is deleted next, so the file must survive a power failure
+        os.fsync(
+            file.fileno()
+        )  # the endpoint is deleted next, so the file must survive a power failure
     partial.replace(path)
 
 
@@ -97,7 +99,9 @@ def read_saved(path: Path) -> SavedEndpoint:
         raise _not_a_file_of_ours(path, str(error)) from None
     names = {each.name for each in fields(SavedEndpoint)}
     if not isinstance(content, dict) or content.keys() != names:
-        raise _not_a_file_of_ours(path, f"must be an object with the members {', '.join(sorted(names))}")
+        raise _not_a_file_of_ours(
+            path, f"must be an object with the members {', '.join(sorted(names))}"
+        )
     problem = next(_problems(content), None)
     if problem:
         raise _not_a_file_of_ours(path, problem)

@@ -67,7 +67,9 @@ def read_endpoint(
 def _switches(aws: AwsCalls, stack: str) -> list[str]:
     """Return the parameters of a stack that turn endpoints off; none if the stack cannot be read."""
     try:
-        stacks = (aws.find("cloudformation", "describe_stacks", StackName=stack) or {}).get("Stacks", [])
+        stacks = (aws.find("cloudformation", "describe_stacks", StackName=stack) or {}).get(
+            "Stacks", []
+        )
     except AwsError:
         return []
     parameters = [each for found in stacks for each in found.get("Parameters", [])]
@@ -88,7 +90,9 @@ def _check_status(name: str, found: Mapping[str, Any]) -> None:
         )
 
 
-def _check_type(aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+def _check_type(
+    aws: AwsCalls, name: str, found: Mapping[str, Any], config: Mapping[str, Any]
+) -> None:
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     if "AsyncInferenceConfig" in config or "AsyncInferenceConfig" in found:
         raise InvalidValueError(
@@ -149,7 +153,8 @@ def _saved(
         capacities={
             "EndpointName": name,
             "DesiredWeightsAndCapacities": [
-                _pick(each, ("VariantName", "DesiredWeight", "DesiredInstanceCount")) for each in variants
+                _pick(each, ("VariantName", "DesiredWeight", "DesiredInstanceCount"))
+                for each in variants
             ],
         },
         scalable_targets=[_pick(each, _TARGET) for each in targets],
@@ -167,7 +172,9 @@ def _of_targets(
     aws: AwsCalls, targets: Sequence[Mapping[str, Any]], operation: str, member: str
 ) -> list[dict[str, Any]]:
     return [
-        found for each in targets for found in aws.members(_SCALING, operation, member, **_pick(each, _KEY))
+        found
+        for each in targets
+        for found in aws.members(_SCALING, operation, member, **_pick(each, _KEY))
     ]
 
 

@@ -71,7 +71,9 @@ def stop_endpoint(aws: AwsCalls, saved: SavedEndpoint, path: Path) -> None:
     """
     write_saved(path, replace(saved, phase=STOPPING))
     for target in saved.scalable_targets:
-        key = {name: target[name] for name in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
+        key = {
+            name: target[name] for name in ("ServiceNamespace", "ResourceId", "ScalableDimension")
+        }
         aws.find("application-autoscaling", "deregister_scalable_target", **key)
     aws.delete_endpoint(saved.name)
     write_saved(path, replace(saved, phase=STOPPED))
@@ -125,7 +127,9 @@ def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
     changed = [
         each
         for each in saved.capacities["DesiredWeightsAndCapacities"]
-        if any(running.get(each["VariantName"], {}).get(key) != value for key, value in each.items())
+        if any(
+            running.get(each["VariantName"], {}).get(key) != value for key, value in each.items()
+        )
     ]
     if changed:
         aws.require(
@@ -137,7 +141,9 @@ def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
         aws.wait_until_in_service(saved.name)
 
 
-def _restore_scaling(aws: AwsCalls, saved: SavedEndpoint, actions: Iterable[Request]) -> Iterator[str]:
+def _restore_scaling(
+    aws: AwsCalls, saved: SavedEndpoint, actions: Iterable[Request]
+) -> Iterator[str]:
     for request in saved.scalable_targets:
         aws.require(_SCALING, "register_scalable_target", **request)
     for request in saved.scaling_policies:
@@ -152,7 +158,9 @@ def _notes_on_alarms(saved: SavedEndpoint, policy: str, arn: str) -> Iterator[st
     """Name the alarms that call the ARN of a deleted policy: with them, the endpoint would not scale."""
     for old, alarms in saved.step_policy_alarms.items():
         if old != arn and old.endswith(f":policyName/{policy}"):
-            yield from (f"alarm {alarm}: calls the deleted {old}; let it call {arn}" for alarm in alarms)
+            yield from (
+                f"alarm {alarm}: calls the deleted {old}; let it call {arn}" for alarm in alarms
+            )
 
 
 def _notes_on_stack(saved: SavedEndpoint) -> Iterator[str]:

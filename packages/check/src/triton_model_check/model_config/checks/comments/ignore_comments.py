@@ -44,7 +44,9 @@ def unknown_code(used: UsedComment) -> Iterator[Problem]:
     """
     for code in filter(lambda code: not can_be_ignored(code), used.comment.codes):
         if code in RULES:
-            yield _problem(used, f"{code} cannot be ignored", "fix what it reports, and remove the code")
+            yield _problem(
+                used, f"{code} cannot be ignored", "fix what it reports, and remove the code"
+            )
         else:
             hint = did_you_mean(code, RULES, "write a code that the check prints")
             yield _problem(used, f'no check has this code, got "{code}"', hint)

@@ -20,7 +20,10 @@ _LARGE_BYTES = 2 * _GB
 _DISK_SHARE = 0.5
 # Of wheels that load libraries of the system, what their names begin with.
 _SYSTEM_LIBRARIES = {
-    "opencv_python-": ("libGL and libglib-2.0", "require opencv-python-headless in place of opencv-python"),
+    "opencv_python-": (
+        "libGL and libglib-2.0",
+        "require opencv-python-headless in place of opencv-python",
+    ),
     "opencv_contrib_python-": (
         "libGL and libglib-2.0",
         "require opencv-contrib-python-headless in place of opencv-contrib-python",
@@ -44,7 +47,12 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
     ``pyvenv.cfg`` in the folder above it. A complete Python, as conda-pack packs it, needs no such file.
     """
     found = environment_of(model)
-    if found is not None and found.is_complete and found.python is not None and not found.has_interpreter:
+    if (
+        found is not None
+        and found.is_complete
+        and found.python is not None
+        and not found.has_interpreter
+    ):
         yield Problem(
             f"{PARAMETER}: the environment has no executable bin/python3 with pyvenv.cfg above it, so its "
             "packages are not found",
@@ -66,7 +74,8 @@ def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
     if found is not None and model.target.gpu_count == 0 and found.cuda_packages:
         shown = ", ".join(found.cuda_packages[:3])
         yield Problem(
-            f"the environment contains libraries of CUDA, and the instance has no GPU: {shown}", PLACE
+            f"the environment contains libraries of CUDA, and the instance has no GPU: {shown}",
+            PLACE,
         )
 
 
@@ -126,7 +135,9 @@ def environment_copies(context: RepositoryContext) -> Iterator[Problem]:
     if target.storage_gb is None or context.complete_bytes is not None:
         return
     models = [model for model in context.models.values() if model.backend == "python"]
-    sizes = [found.unpacked_bytes for model in models if (found := environment_of(model)) is not None]
+    sizes = [
+        found.unpacked_bytes for model in models if (found := environment_of(model)) is not None
+    ]
     if sum(sizes) > _DISK_SHARE * target.storage_gb * _GB:
         yield Problem(
             f"{len(sizes)} models have environments of {sum(sizes) / _GB:.0f} GB together, and the disk has "

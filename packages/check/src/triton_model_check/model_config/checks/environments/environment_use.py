@@ -46,7 +46,9 @@ def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
         )
     found = environment_of(model)
     if found is not None and found.is_folder and not is_at_least(version, _FOLDER_SINCE):
-        yield Problem(f"{PARAMETER}: Triton {version} needs an archive, got a folder", PLACE, _BUILD)
+        yield Problem(
+            f"{PARAMETER}: Triton {version} needs an archive, got a folder", PLACE, _BUILD
+        )
 
 
 @environment_warning(
@@ -85,7 +87,9 @@ def environment_members(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     found = environment_of(model)
     if found is not None and found.outside:
-        yield Problem(f"{PARAMETER}: images from 26.06 on refuse the archive: {found.outside}", PLACE)
+        yield Problem(
+            f"{PARAMETER}: images from 26.06 on refuse the archive: {found.outside}", PLACE
+        )
 
 
 @environment_warning(
@@ -142,7 +146,11 @@ def _is_usable(tag: str, python: str) -> bool:
     """Whether the image can import a package with a tag, such as ``cp312-abi3-manylinux_2_17_x86_64``."""
     _, abi, platform = ("--" + tag).rsplit("-", 2)
     is_linux = platform.startswith(("manylinux", "linux_")) and platform.endswith("_x86_64")
-    return (is_linux or platform == "any") and abi in ("none", "abi3", f"cp{python.replace('.', '')}")
+    return (is_linux or platform == "any") and abi in (
+        "none",
+        "abi3",
+        f"cp{python.replace('.', '')}",
+    )
 
 
 @warning(

@@ -99,13 +99,19 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     with a sliding window, latent attention or another cache, whose size it cannot compute.
     """
     for fit in _fits(model):
-        if fit.is_smaller_on_gpu or fit.weights > fit.budget or not (fit.longest and fit.bytes_per_token):
+        if (
+            fit.is_smaller_on_gpu
+            or fit.weights > fit.budget
+            or not (fit.longest and fit.bytes_per_token)
+        ):
             continue
         needed = fit.bytes_per_token * fit.longest
         if needed > fit.free:
             message = f"a request of {fit.longest} tokens needs {_gib(needed)} of key-value cache on each "
             message += f"GPU; beside weights of {_gib(fit.weights)} about {_gib(max(0, fit.free))} are free"
-            yield Problem(message, hint=_shorter(fit, model.target.hardware), path=fit.arguments.path)
+            yield Problem(
+                message, hint=_shorter(fit, model.target.hardware), path=fit.arguments.path
+            )
 
 
 def _shorter(fit: _Fit, hardware: str) -> str:

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 from constructs_triton_core.bounded_json import parse_bounded_json
 from triton_model_check.model_config.checks.generation.engine_arguments import MODEL_ROOT
 from triton_model_check.model_config.fixing.steps import put, safe
-from triton_model_check.model_config.model_under_check import TENSORRT_LLM_PLACEHOLDER, ModelUnderCheck
+from triton_model_check.model_config.model_under_check import (
+    TENSORRT_LLM_PLACEHOLDER,
+    ModelUnderCheck,
+)
 from triton_model_check.model_config.rules import Problem, rule, warning
 
 _DOCS = "triton tensorrtllm_backend docs/model_config.md"
@@ -36,7 +39,9 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):
             hint = f'write the folder on the server, for example "{MODEL_ROOT}/{model.name}/1"'
-            yield Problem(f"{name} contains an unfilled placeholder, got {value}", ("parameters", name), hint)
+            yield Problem(
+                f"{name} contains an unfilled placeholder, got {value}", ("parameters", name), hint
+            )
 
 
 # --- the engine -------------------------------------------------------------------------------------------
@@ -50,7 +55,12 @@ class _Engine(NamedTuple):
     files: frozenset[str]
 
 
-@rule("tensorrt-llm-engine", "tensorrtllm", needs_files=True, source="NVIDIA TensorRT-LLM: the engine folder")
+@rule(
+    "tensorrt-llm-engine",
+    "tensorrtllm",
+    needs_files=True,
+    source="NVIDIA TensorRT-LLM: the engine folder",
+)
 def engine_files(model: ModelUnderCheck) -> Iterator[Problem]:
     """The engine folder has a ``config.json`` and a file ``rank<N>.engine`` for each process."""
     parts = _engine_parts(model)
@@ -64,17 +74,24 @@ def engine_files(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, ("parameters", _engine_parameter(model)), hint)
         elif model.folder.read(*parts, "config.json") == b"":
             path = model.folder.relative(*parts, "config.json")
-            yield Problem("config.json of the engine is empty", hint="copy that of trtllm-build", path=path)
+            yield Problem(
+                "config.json of the engine is empty", hint="copy that of trtllm-build", path=path
+            )
         return
     missing = [f"rank{rank}.engine" for rank in range(min(engine.world_size, 1024))]
     absent = [name for name in missing if name not in engine.files]
     if absent:
-        message = f"the engine was built for {engine.world_size} processes, and {absent[0]} is missing"
+        message = (
+            f"the engine was built for {engine.world_size} processes, and {absent[0]} is missing"
+        )
         yield Problem(message, hint="copy all files of trtllm-build", path=engine.path)
 
 
 @rule(
-    "tensorrt-llm-gpus", "tensorrtllm", needs_files=True, source="NVIDIA TensorRT-LLM: mapping of the engine"
+    "tensorrt-llm-gpus",
+    "tensorrtllm",
+    needs_files=True,
+    source="NVIDIA TensorRT-LLM: mapping of the engine",
 )
 def engine_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     """The instance has a GPU for each process of the engine."""

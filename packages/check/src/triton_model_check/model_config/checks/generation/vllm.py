@@ -31,14 +31,24 @@ def engine_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for version in model.versions_to_load:
         path = model.folder.relative(version, ENGINE_FILE)
         if not model.folder.exists(version, ENGINE_FILE):
-            place = f"{MODEL_ROOT}/{model.name}/{version}/weights" if model.target.is_sagemaker else _ON_A_HUB
+            place = (
+                f"{MODEL_ROOT}/{model.name}/{version}/weights"
+                if model.target.is_sagemaker
+                else _ON_A_HUB
+            )
             hint = f'write {path}, for example {{"model": "{place}"}}'
             if ENGINE_FILE in model.folder.entries:
                 hint = f"move {ENGINE_FILE} into {version}/"
-            yield Problem(f"{ENGINE_FILE} is missing", hint=hint, path=model.folder.relative(version))
+            yield Problem(
+                f"{ENGINE_FILE} is missing", hint=hint, path=model.folder.relative(version)
+            )
         elif not isinstance(content := read_arguments(model, version), dict):
             reason = f": {content}" if isinstance(content, ValueError) else ""
-            hint = "correct the JSON at this place" if reason else "write the engine arguments as {...}"
+            hint = (
+                "correct the JSON at this place"
+                if reason
+                else "write the engine arguments as {...}"
+            )
             yield Problem(f"{ENGINE_FILE} is not a JSON object{reason}", hint=hint, path=path)
 
 
@@ -55,7 +65,9 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
             otherwise = "remove it, or ignore this if the vLLM of your image has it"
             is_former = key in engine_arguments("former_engine_arguments")
             hint = otherwise if is_former else did_you_mean(key, engine_arguments(), otherwise)
-            message = f'vLLM {"no longer has the" if is_former else "has no"} engine argument "{key}"'
+            message = (
+                f'vLLM {"no longer has the" if is_former else "has no"} engine argument "{key}"'
+            )
             yield Problem(message, hint=hint, path=arguments.path, fix=string_meant(key, hint))
 
 
@@ -69,7 +81,9 @@ def instance_kind(model: ModelUnderCheck) -> Iterator[Problem]:
     if spread is None or model.config is None:
         return
     count = model.target.gpu_count or 1
-    place = next((place for place, group in groups(model) if resolved_kind(group, count) == _GPU), None)
+    place = next(
+        (place for place, group in groups(model) if resolved_kind(group, count) == _GPU), None
+    )
     if place is None and model.config.instance_group:
         return
     message = f"the engine uses {spread.gpus} GPUs, and an instance of KIND_GPU has one"
@@ -90,7 +104,10 @@ def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule(
-    "vllm-weights", "vllm", needs_files=True, source="vllm: EngineArgs.model is a folder or the id of a hub"
+    "vllm-weights",
+    "vllm",
+    needs_files=True,
+    source="vllm: EngineArgs.model is a folder or the id of a hub",
 )
 def weights(model: ModelUnderCheck) -> Iterator[Problem]:
     """``model`` is a folder below ``/opt/ml/model`` that is in the repository, or the id of a model on a hub.
@@ -117,7 +134,10 @@ def _fault_of_weights(arguments: EngineArguments) -> tuple[str, str] | None:
         return None
     parts = [part for part in source.split("/") if part != "."]
     if ".." not in parts and model.folder.exists(arguments.version, *parts):
-        return f'"{source}" is relative to the server\'s process', f'write "{"/".join((beside, *parts))}"'
+        return (
+            f'"{source}" is relative to the server\'s process',
+            f'write "{"/".join((beside, *parts))}"',
+        )
     if model.target.has_network_isolation:
         hint = "copy the weights into the repository, or remove enable_network_isolation"
         return f'"{source}" cannot be downloaded with network isolation', hint
@@ -133,7 +153,9 @@ def lora(model: ModelUnderCheck) -> Iterator[Problem]:
         if not model.folder.exists(arguments.version, _LORA_FILE):
             adapter = f"{MODEL_ROOT}/{model.name}/{arguments.version}/adapter"
             hint = f'write {{"name": "{adapter}"}}, or remove enable_lora'
-            yield Problem(f"enable_lora is true, and {_LORA_FILE} is missing", hint=hint, path=arguments.path)
+            yield Problem(
+                f"enable_lora is true, and {_LORA_FILE} is missing", hint=hint, path=arguments.path
+            )
 
 
 @warning("vllm-lora-rank", "vllm", needs_files=True, source="vllm 0.33.0, MaxLoRARanks")

@@ -8,7 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.model_config.packing.packed_files import PackedFiles, is_composed, same_on_some_disks
+from triton_model_check.model_config.packing.packed_files import (
+    PackedFiles,
+    is_composed,
+    same_on_some_disks,
+)
 from triton_model_check.model_config.rules import Problem, rule, warning
 from triton_model_check.model_files.wrong_content import POINTER_HINT, POINTER_MESSAGE, is_pointer
 
@@ -20,7 +24,11 @@ def pointers_of(model: ModelUnderCheck) -> tuple[str, ...]:
     """Return the paths of the model's files that are Git LFS pointers."""
     files = model.context.packed_files.get(model.name)
     found = () if files is None else files.findings.git_lfs_pointers
-    return found if model.target.local_files else tuple(each for each in found if each == model.config_place)
+    return (
+        found
+        if model.target.local_files
+        else tuple(each for each in found if each == model.config_place)
+    )
 
 
 def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
@@ -29,7 +37,13 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
 
-@rule(POINTER_CODE, "model", rejects=False, source="Git LFS specification: The Pointer", hint=POINTER_HINT)
+@rule(
+    POINTER_CODE,
+    "model",
+    rejects=False,
+    source="Git LFS specification: The Pointer",
+    hint=POINTER_HINT,
+)
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
@@ -62,15 +76,23 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     instances. The rule reads the first line of each file, and reports all files in one finding. It skips
     servers, which read no archive.
     """
-    found = [path for files in _of_checkout(context).values() for path in files.findings.with_windows_lines]
+    found = [
+        path
+        for files in _of_checkout(context).values()
+        for path in files.findings.with_windows_lines
+    ]
     if found and (context.is_packed or context.target.is_sagemaker):
         files = f" in {len(found)} files" if len(found) > 1 else ""
-        message = f"lines end with CR LF{files}, so a checkout on another system may give another archive"
+        message = (
+            f"lines end with CR LF{files}, so a checkout on another system may give another archive"
+        )
         yield Problem(message, path=found[0], line=1)
 
 
 @_warning(
-    "file-names-collide", source="Apple APFS and Microsoft NTFS: names of files", hint="rename one of them"
+    "file-names-collide",
+    source="Apple APFS and Microsoft NTFS: names of files",
+    hint="rename one of them",
 )
 def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     """Names in a folder do not differ only in case or Unicode form.
@@ -80,9 +102,14 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     """
     files = _of_checkout(context)
     models = same_on_some_disks([name for name in context.folders if name in files])
-    for group in (*models, *(group for each in files.values() for group in each.findings.same_on_some_disks)):
+    for group in (
+        *models,
+        *(group for each in files.values() for group in each.findings.same_on_some_disks),
+    ):
         others = ", ".join(f'"{path}"' for path in group[:-1])
-        message = f"differs only in case or Unicode form from {others}: macOS and Windows keep only one"
+        message = (
+            f"differs only in case or Unicode form from {others}: macOS and Windows keep only one"
+        )
         yield Problem(message, path=group[-1])
 
 
@@ -96,7 +123,10 @@ def name_form(context: RepositoryContext) -> Iterator[Problem]:
     """
     files = _of_checkout(context)
     models = (name for name in context.folders if name in files and not is_composed(name))
-    for path in (*models, *(path for each in files.values() for path in each.findings.not_composed)):
+    for path in (
+        *models,
+        *(path for each in files.values() for path in each.findings.not_composed),
+    ):
         name = path.rpartition("/")[2]
         message = f"the name is not in the Unicode form NFC, got {name!a}"
         if context.is_packed or context.target.is_sagemaker:

@@ -58,7 +58,11 @@ def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
     if platform in ("server", "docker"):
         fix = f"start the container with --shm-size={mebibytes}m"
     is_small = is_at_least(version, _SMALL_SINCE)
-    other = "lower the count of instance groups" if is_small else f"use image version {_SMALL_SINCE} or newer"
+    other = (
+        "lower the count of instance groups"
+        if is_small
+        else f"use image version {_SMALL_SINCE} or newer"
+    )
     return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
 
 
@@ -85,7 +89,9 @@ def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
     for name in sorted(context.others.keys() - _OF_CHECKOUTS):
         message = f'Could not determine backend for model "{name}"'
         if "." in name:  # what follows the dot is the backend
-            message = f'at least one version must be available under the version policy of model "{name}"'
+            message = (
+                f'at least one version must be available under the version policy of model "{name}"'
+            )
         yield Problem(f"{message}: the folder is no model", path=name)
 
 
@@ -112,4 +118,6 @@ def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
         if fault is not None:
             hint = f"{fault.hint}; then check it with --model-config-name {name.removesuffix('.pbtxt')}"
             fix = fix_of_fault(fault, decode(content or b""))
-            yield Problem(fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix)
+            yield Problem(
+                fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix
+            )

@@ -16,7 +16,9 @@ class EndpointStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, stack_name: str) -> None:
         super().__init__(scope, id, stack_name=stack_name)
-        models = TritonModelRepository(self, "Models", source=ModelSource.from_directory(PROJECT / "models"))
+        models = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(PROJECT / "models")
+        )
         self.endpoint = TritonEndpoint(
             self,
             "Endpoint",

@@ -36,5 +36,9 @@ def complete(config: Config, inputs: Sequence[TensorInfo], outputs: Sequence[Ten
 
 def _written(tensor: TensorInfo, is_batched: bool) -> Config:
     dims = list(tensor.shape[1:] if is_batched else tensor.shape)
-    written = {"name": tensor.name, "data_type": tensor.data_type or "TYPE_INVALID", "dims": dims or [1]}
+    written = {
+        "name": tensor.name,
+        "data_type": tensor.data_type or "TYPE_INVALID",
+        "dims": dims or [1],
+    }
     return {**written, "reshape": {"shape": []}} if is_batched and not dims else written

@@ -23,7 +23,9 @@ class TritonPythonModel(StandIn):
         if not os.path.exists(model_file):
             raise ValueError(f"Failed to load model file {model_file}")
         if not (self.config["input"] and self.config["output"]):
-            raise ValueError("write the inputs and outputs; the stand-in does not complete those of DALI")
+            raise ValueError(
+                "write the inputs and outputs; the stand-in does not complete those of DALI"
+            )
         self._size = max(1, self.config["max_batch_size"])
         self._pipeline = self._open(model_file)
         self._pipeline.build()
@@ -34,7 +36,10 @@ class TritonPythonModel(StandIn):
         threads = integer(self.config, "num_threads") or 1
         with open(path, "rb") as file:
             return pipeline.Pipeline.deserialize(
-                serialized_pipeline=file.read(), batch_size=self._size, num_threads=threads, device_id=None
+                serialized_pipeline=file.read(),
+                batch_size=self._size,
+                num_threads=threads,
+                device_id=None,
             )
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
@@ -49,4 +54,6 @@ class TritonPythonModel(StandIn):
         return np.stack(arrays) if self.is_batched else arrays[0]
 
     def message(self, error: Exception) -> str:
-        return f"{error}\nRun a Python model in its place with --stand-in {self.config['name']}=FOLDER"
+        return (
+            f"{error}\nRun a Python model in its place with --stand-in {self.config['name']}=FOLDER"
+        )

@@ -29,7 +29,9 @@ class TritonPythonModel(StandIn):
     def load(self, model_file: str) -> None:
         model_type = parameter(self.config, "model_type") or "xgboost"
         if model_type not in _FILES:
-            raise ValueError(f"unknown model_type '{model_type}', must be one of {', '.join(_FILES)}")
+            raise ValueError(
+                f"unknown model_type '{model_type}', must be one of {', '.join(_FILES)}"
+            )
         if os.path.isdir(model_file):  # no default_model_filename
             model_file = os.path.join(model_file, _FILES[model_type])
         if not os.path.exists(model_file):
@@ -51,7 +53,11 @@ class TritonPythonModel(StandIn):
         if self._is_class:
             scores = self._classes(scores)
         dims = [int(size) for size in self.config["output"][0]["dims"]]
-        return {_OUTPUT: np.ascontiguousarray(scores).reshape([rows, *dims] if self.is_batched else dims)}
+        return {
+            _OUTPUT: np.ascontiguousarray(scores).reshape(
+                [rows, *dims] if self.is_batched else dims
+            )
+        }
 
     def _classes(self, scores: Array) -> Array:
         """Return classes, or with ``predict_proba`` the probability of each class."""

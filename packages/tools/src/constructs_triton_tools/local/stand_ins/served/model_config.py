@@ -59,7 +59,10 @@ def count_inputs(config: Config) -> int:
     """Return how many inputs the model must have: required ones, batch inputs, controls and states."""
     sequences = config.get("sequence_batching", {})
     controls = sum(
-        len({each["kind"] for each in control["control"]}) for control in sequences.get("control_input", [])
+        len({each["kind"] for each in control["control"]})
+        for control in sequences.get("control_input", [])
     )
     required = sum(1 for each in config["input"] if not each.get("optional"))
-    return required + len(config.get("batch_input", [])) + controls + len(sequences.get("state", []))
+    return (
+        required + len(config.get("batch_input", [])) + controls + len(sequences.get("state", []))
+    )

@@ -12,7 +12,9 @@ from .model_config import Config, TensorInfo, count_inputs, dims_of
 _WITHOUT_DATA_TYPE = frozenset({"TYPE_INVALID", "TYPE_BF16"})
 
 
-def check_inputs(config: Config, required: Sequence[TensorInfo], optional: Sequence[TensorInfo]) -> None:
+def check_inputs(
+    config: Config, required: Sequence[TensorInfo], optional: Sequence[TensorInfo]
+) -> None:
     """Raise ``ValueError`` if the configuration's inputs do not fit. ``optional`` ones have a default."""
     model, expected = config["name"], count_inputs(config)
     if expected != len(required):
@@ -105,7 +107,9 @@ def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: 
     given = dims_of(tensor)
     if not found.shape:
         if any(size != 1 for size in given):
-            raise ValueError(f"{where}: scalar tensor, should only provide 1 in model configuration")
+            raise ValueError(
+                f"{where}: scalar tensor, should only provide 1 in model configuration"
+            )
         return
     if config["max_batch_size"]:
         if found.shape[0] != -1:
@@ -115,7 +119,8 @@ def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: 
             )
         given = [-1, *given]
     if len(given) != len(found.shape) or not all(
-        size == wanted or (wanted == -1 and not is_exact) for size, wanted in zip(given, found.shape)
+        size == wanted or (wanted == -1 and not is_exact)
+        for size, wanted in zip(given, found.shape)
     ):
         raise ValueError(
             f"{where}: the model expects {len(found.shape)} dimensions (shape {list(found.shape)}) but the "

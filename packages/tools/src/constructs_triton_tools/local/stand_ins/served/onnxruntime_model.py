@@ -44,10 +44,14 @@ class TritonPythonModel(StandIn):
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         config = auto_complete_model_config.as_dict()
         if not is_complete(config):
-            name = os.path.basename(config["default_model_filename"] or TritonPythonModel.default_file)
+            name = os.path.basename(
+                config["default_model_filename"] or TritonPythonModel.default_file
+            )
             try:
                 session = _open(os.path.join(pb_utils.get_model_dir(), name), config)
-                complete(config, _signature(session.get_inputs()), _signature(session.get_outputs()))
+                complete(
+                    config, _signature(session.get_inputs()), _signature(session.get_outputs())
+                )
             except Exception as error:
                 raise pb_utils.TritonModelException(_message(error)) from None
         return auto_complete_model_config
@@ -104,7 +108,10 @@ def _options(config: Config) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    intra, inter = integer(config, "intra_op_thread_count"), integer(config, "inter_op_thread_count")
+    intra, inter = (
+        integer(config, "intra_op_thread_count"),
+        integer(config, "inter_op_thread_count"),
+    )
     options.intra_op_num_threads = max(0, intra or 0)
     options.inter_op_num_threads = max(0, inter or 0)
     _check_accelerators(config)
@@ -143,7 +150,9 @@ def _signature(tensors: Sequence[Any]) -> List[TensorInfo]:
 def _data_type(tensor: Any) -> str:
     found = _TENSOR_TYPE.fullmatch(tensor.type)
     if found is None:
-        raise ValueError(f"Unsupported ONNX Type '{tensor.type}' for I/O '{tensor.name}', expected 'tensor'")
+        raise ValueError(
+            f"Unsupported ONNX Type '{tensor.type}' for I/O '{tensor.name}', expected 'tensor'"
+        )
     return "TYPE_" + _TYPES[found[1]] if found[1] in _TYPES else ""
 
 

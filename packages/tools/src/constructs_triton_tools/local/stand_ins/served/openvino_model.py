@@ -28,7 +28,12 @@ _TYPES = {
     "f32": "FP32",
     "f64": "FP64",
 }
-_PROPERTIES = ("INFERENCE_NUM_THREADS", "COMPILATION_NUM_THREADS", "NUM_STREAMS", "PERFORMANCE_HINT")
+_PROPERTIES = (
+    "INFERENCE_NUM_THREADS",
+    "COMPILATION_NUM_THREADS",
+    "NUM_STREAMS",
+    "PERFORMANCE_HINT",
+)
 _HINTS = ("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT")
 
 
@@ -41,14 +46,18 @@ class TritonPythonModel(StandIn):
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         config = auto_complete_model_config.as_dict()
         if not (config["input"] and config["output"]):
-            name = os.path.basename(config["default_model_filename"] or TritonPythonModel.default_file)
+            name = os.path.basename(
+                config["default_model_filename"] or TritonPythonModel.default_file
+            )
             try:
                 model = _read(os.path.join(pb_utils.get_model_dir(), name))
             except Exception as error:
                 raise pb_utils.TritonModelException(str(error)) from None
             is_batched = config["max_batch_size"] > 0
             for side, tensors in (("input", model.inputs), ("output", model.outputs)):
-                config[side] = config[side] or [_written(each, is_batched) for each in _signature(tensors)]
+                config[side] = config[side] or [
+                    _written(each, is_batched) for each in _signature(tensors)
+                ]
         return auto_complete_model_config
 
     def load(self, model_file: str) -> None:
@@ -67,13 +76,18 @@ class TritonPythonModel(StandIn):
             batch = [-1] if self.is_batched else []
             model.reshape({each["name"]: [*batch, *dims_of(each)] for each in self.config["input"]})
         self._compiled = openvino.Core().compile_model(model, "CPU", _properties(self.config))
-        self._types = {each.any_name: each.element_type.to_dtype() for each in self._compiled.inputs}
+        self._types = {
+            each.any_name: each.element_type.to_dtype() for each in self._compiled.inputs
+        }
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
-        feeds = {name: array.astype(self._types[name], copy=False) for name, array in inputs.items()}
+        feeds = {
+            name: array.astype(self._types[name], copy=False) for name, array in inputs.items()
+        }
         found = self._compiled(feeds)
         types = {
-            each["name"]: pb_utils.triton_string_to_numpy(each["data_type"]) for each in self.config["output"]
+            each["name"]: pb_utils.triton_string_to_numpy(each["data_type"])
+            for each in self.config["output"]
         }
         return {name: np.array(found[name], dtype=types[name]) for name in outputs}
 
@@ -87,7 +101,10 @@ def _read(path: str) -> Any:
 
 
 def _signature(tensors: Sequence[Any]) -> List[TensorInfo]:
-    return [TensorInfo(each.any_name, _data_type(each), _shape(each.get_partial_shape())) for each in tensors]
+    return [
+        TensorInfo(each.any_name, _data_type(each), _shape(each.get_partial_shape()))
+        for each in tensors
+    ]
 
 
 def _data_type(tensor: Any) -> str:

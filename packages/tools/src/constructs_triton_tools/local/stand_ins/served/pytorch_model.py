@@ -72,7 +72,9 @@ class TritonPythonModel(StandIn):
         return {name: self._output(name, values) for name in outputs}
 
     def message(self, error: Exception) -> str:
-        return f"PyTorch execute failure: {error}" if isinstance(error, RuntimeError) else str(error)
+        return (
+            f"PyTorch execute failure: {error}" if isinstance(error, RuntimeError) else str(error)
+        )
 
     def _check_config(self) -> None:
         for side in ("input", "output"):

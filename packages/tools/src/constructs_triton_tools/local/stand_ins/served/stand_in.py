@@ -50,7 +50,9 @@ class StandIn:
             gc.enable()
 
     def execute(self, requests: Sequence[Any]) -> List[Any]:
-        inputs = [{each.name(): each.as_numpy() for each in request.inputs()} for request in requests]
+        inputs = [
+            {each.name(): each.as_numpy() for each in request.inputs()} for request in requests
+        ]
         responses: List[Any] = []
         for size in _batch_sizes(inputs) if self.is_batched else [1] * len(requests):
             batch = slice(len(responses), len(responses) + size)
@@ -62,7 +64,9 @@ class StandIn:
         try:
             wanted = [request.requested_output_names() for request in requests]
             names = list(dict.fromkeys(name for each in wanted for name in each))
-            rows = [next(iter(each.values())).shape[0] for each in inputs] if len(inputs) > 1 else []
+            rows = (
+                [next(iter(each.values())).shape[0] for each in inputs] if len(inputs) > 1 else []
+            )
             found = self.run(_joined(inputs), names)
             parts = [_part(found, rows, index) for index in range(len(inputs))]
         except Exception as error:

@@ -65,7 +65,10 @@ def app_text(code: StackCode) -> str:
     endpoint_name = code.new_name(code.running.name)
     environment = call("cdk.Environment", account="ACCOUNT", region="REGION")
     name = literal(stack_name(endpoint_name))
-    modules = [f"from aws_cdk import {MODULES[each]} as {each}\n" for each in code.imports() & MODULES.keys()]
+    modules = [
+        f"from aws_cdk import {MODULES[each]} as {each}\n"
+        for each in code.imports() & MODULES.keys()
+    ]
     return APP.format(
         modules="".join(sorted(modules)),
         names=_import_of(sorted(each for each in code.imports() if each[0].isupper())),

@@ -16,7 +16,10 @@ from constructs_triton_tools.operations.adopting.python_text import (
     literal,
     options_of,
 )
-from constructs_triton_tools.operations.adopting.stack.endpoint_options import endpoint_options, host_options
+from constructs_triton_tools.operations.adopting.stack.endpoint_options import (
+    endpoint_options,
+    host_options,
+)
 from constructs_triton_tools.operations.adopting.stack.scaling_code import add_scaling
 from constructs_triton_tools.operations.adopting.stack.stack_code import Repositories, StackCode
 from constructs_triton_tools.operations.adopting.stack.variant_code import (
@@ -57,7 +60,9 @@ def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -
     if len(variants) != len(found):
         return None
     first, models = variants[0], [running.models[each.answer["ModelName"]] for each in variants]
-    networks = [(each.get("VpcConfig"), each.get("EnableNetworkIsolation", False)) for each in models]
+    networks = [
+        (each.get("VpcConfig"), each.get("EnableNetworkIsolation", False)) for each in models
+    ]
     if any(each != networks[0] for each in networks):
         code.adoption.refuse(
             "models-differ",
@@ -122,7 +127,10 @@ def _variants(code: StackCode, variants: Sequence[_Variant], common: Options) ->
         return {} if first.name == "AllTraffic" else {"variant_name": literal(first.name)}
     calls = [_variant_call(each, first, common) for each in variants]
     count = len(code.running.config["ProductionVariants"])
-    return {"variants": Items(calls[:count]), **({"shadow_variant": calls[count]} if calls[count:] else {})}
+    return {
+        "variants": Items(calls[:count]),
+        **({"shadow_variant": calls[count]} if calls[count:] else {}),
+    }
 
 
 def _variant_call(variant: _Variant, first: _Variant, common: Options) -> Call:
@@ -157,7 +165,9 @@ def add_component_endpoint(code: StackCode, repositories: Repositories, naming: 
         **host_options(code, network),
     }
     construct_id = code.new_id("Endpoint")
-    endpoint = code.add("endpoint", call("TritonComponentEndpoint", "self", construct_id, **options))
+    endpoint = code.add(
+        "endpoint", call("TritonComponentEndpoint", "self", construct_id, **options)
+    )
     for each in running.components:
         _add_component(code, repositories, endpoint, each)
     return endpoint
@@ -186,7 +196,9 @@ def _fleet_options(code: StackCode, variant: Answer) -> Options:
     return {**found, **{name: value for name, value in parts.items() if value is not None}}
 
 
-def _add_component(code: StackCode, repositories: Repositories, endpoint: str, component: Answer) -> None:
+def _add_component(
+    code: StackCode, repositories: Repositories, endpoint: str, component: Answer
+) -> None:
     name = component["InferenceComponentName"]
     (specification, *others) = specifications_of(component)
     model_name = specification.get("ModelName", "")

@@ -38,7 +38,8 @@ def _network(code: StackCode, vpc_config: Answer) -> Options:
     known = [code.running.vpc_ids[each] for each in ids if each in code.running.vpc_ids]
     if len(known) != len(ids):
         code.adoption.refuse(
-            "vpc-config", f"VPC of subnets {', '.join(ids)}: cannot be read; set vpc by hand in app.py"
+            "vpc-config",
+            f"VPC of subnets {', '.join(ids)}: cannot be read; set vpc by hand in app.py",
         )
         return {}
     vpc = code.reference(
@@ -83,7 +84,9 @@ def _data_capture(code: StackCode, config: Answer) -> Options:
         )
         return {}
     if "EnableCapture" not in config:
-        code.adoption.differ("DescribeEndpointConfig.DataCaptureConfig.EnableCapture", "True, written out")
+        code.adoption.differ(
+            "DescribeEndpointConfig.DataCaptureConfig.EnableCapture", "True, written out"
+        )
     types = config.get("CaptureContentTypeHeader") or {}
     capture = call(
         "DataCapture",
@@ -103,7 +106,9 @@ def _async_inference(code: StackCode, config: Answer) -> Options:
     output = config["OutputConfig"]
     bucket, prefix = place_of(output["S3OutputPath"])
     failures = output.get("S3FailurePath")
-    failure_bucket, failure_prefix = place_of(failures) if failures else (bucket, f"{prefix}-failures")
+    failure_bucket, failure_prefix = (
+        place_of(failures) if failures else (bucket, f"{prefix}-failures")
+    )
     if not prefix or not failure_prefix or failure_bucket != bucket:
         code.adoption.refuse(
             "async-inference-prefix",
@@ -137,7 +142,9 @@ def _async_inference(code: StackCode, config: Answer) -> Options:
 
 def _topics(code: StackCode, config: Answer) -> Options:
     topics = options_of(config, "SuccessTopic", "ErrorTopic")
-    return {name: code.reference(name, "sns.Topic.from_topic_arn", arn) for name, arn in topics.items()}
+    return {
+        name: code.reference(name, "sns.Topic.from_topic_arn", arn) for name, arn in topics.items()
+    }
 
 
 def _deployment(code: StackCode) -> Options:
@@ -148,7 +155,10 @@ def _deployment(code: StackCode) -> Options:
     if alarms:
         name = "cloudwatch.Alarm.from_alarm_name"
         found["alarms"] = Items(
-            [call(name, "self", code.new_id("RollbackAlarm"), literal(each["AlarmName"])) for each in alarms]
+            [
+                call(name, "self", code.new_id("RollbackAlarm"), literal(each["AlarmName"]))
+                for each in alarms
+            ]
         )
     if not (config.get("RollingUpdatePolicy") or config.get("BlueGreenUpdatePolicy") or alarms):
         return {}
@@ -157,15 +167,24 @@ def _deployment(code: StackCode) -> Options:
 
 def _replacement(config: Answer) -> tuple[str, Options]:
     """Return the method of ``Deployment`` for a type of update, and its sizes and times."""
-    rolling, blue_green = config.get("RollingUpdatePolicy"), config.get("BlueGreenUpdatePolicy") or {}
+    rolling, blue_green = (
+        config.get("RollingUpdatePolicy"),
+        config.get("BlueGreenUpdatePolicy") or {},
+    )
     if rolling:
         sizes = options_of(rolling, "MaximumBatchSize", "RollbackMaximumBatchSize")
         times = options_of(rolling, "WaitIntervalInSeconds", with_zero=True)
-        return "rolling", {**sizes, **times, **options_of(rolling, "MaximumExecutionTimeoutInSeconds")}
+        return "rolling", {
+            **sizes,
+            **times,
+            **options_of(rolling, "MaximumExecutionTimeoutInSeconds"),
+        }
     routing = blue_green.get("TrafficRoutingConfiguration", {})
     times = options_of(blue_green, "TerminationWaitInSeconds", "MaximumExecutionTimeoutInSeconds")
     if routing.get("Type") not in ("CANARY", "LINEAR"):
         return "all_at_once", times
-    sizes = options_of({**routing, "StepSize": routing.get("LinearStepSize")}, "CanarySize", "StepSize")
+    sizes = options_of(
+        {**routing, "StepSize": routing.get("LinearStepSize")}, "CanarySize", "StepSize"
+    )
     waits = options_of(routing, "WaitIntervalInSeconds", with_zero=True)
     return f"blue_green_{routing['Type'].lower()}", {**sizes, **waits, **times}

@@ -62,7 +62,9 @@ def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: s
         code.run(f"{variable}.{each.function}", *each.positional, **each.keywords)
 
 
-def _policy(code: StackCode, policy: Answer, target: Answer, instance_type: str | None) -> Iterator[Call]:
+def _policy(
+    code: StackCode, policy: Answer, target: Answer, instance_type: str | None
+) -> Iterator[Call]:
     name, resource_id = policy["PolicyName"], policy["ResourceId"]
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if config is None and policy["PolicyType"] == "StepScaling" and target["MinCapacity"] == 0:
@@ -99,7 +101,9 @@ def _policy(code: StackCode, policy: Answer, target: Answer, instance_type: str 
     )
 
 
-def _tracking(code: StackCode, policy: Answer, instance_type: str | None) -> tuple[str, Options] | None:
+def _tracking(
+    code: StackCode, policy: Answer, instance_type: str | None
+) -> tuple[str, Options] | None:
     """Return the method of the construct for a policy, and its options."""
     config, resource_id = policy["TargetTrackingScalingPolicyConfiguration"], policy["ResourceId"]
     value = config["TargetValue"]
@@ -124,7 +128,10 @@ def _tracking(code: StackCode, policy: Answer, instance_type: str | None) -> tup
                     "Percent, the unit with which SageMaker publishes the metric",
                 )
             return _UTILIZATIONS[name][0], {"target_utilization_percent": f"{percent:g}"}
-    return "scale_to_track_metric", {"metric": _metric(code, metric), "target_value": literal(value)}
+    return "scale_to_track_metric", {
+        "metric": _metric(code, metric),
+        "target_value": literal(value),
+    }
 
 
 def _percent(name: str, value: float, instance_type: str) -> float | None:
@@ -145,7 +152,8 @@ def _is_own(metric: Answer, resource_id: str) -> bool:
     if metric["MetricName"] == _BACKLOG:
         return dimensions == {"EndpointName": endpoint}
     is_published = (
-        metric["Namespace"] == "/aws/sagemaker/Endpoints" and metric.get("Unit", "Percent") == "Percent"
+        metric["Namespace"] == "/aws/sagemaker/Endpoints"
+        and metric.get("Unit", "Percent") == "Percent"
     )
     return is_published and dimensions == {"EndpointName": endpoint, "VariantName": variant}
 

@@ -21,7 +21,10 @@ from constructs_triton_tools.operations.adopting.python_text import (
 )
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton_tools.operations.adopting.secrets import is_secret
-from constructs_triton_tools.operations.adopting.stack.app_template import RESERVED_IDS, RESERVED_NAMES
+from constructs_triton_tools.operations.adopting.stack.app_template import (
+    RESERVED_IDS,
+    RESERVED_NAMES,
+)
 
 _LONGEST_NAME = 63
 _KEY_ARN = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
@@ -78,7 +81,9 @@ class StackCode:
         """Return the names that the called functions begin with: modules, classes and variables."""
         return {name.partition(".")[0] for _, value in self.statements for name in called(value)}
 
-    def reference(self, variable: str, function: str, /, *given: Expression, **keywords: Expression) -> str:
+    def reference(
+        self, variable: str, function: str, /, *given: Expression, **keywords: Expression
+    ) -> str:
         """Return the variable of a resource that exists. A statement defines it before its first use."""
         key = render(call(function, *given, **keywords), "")
         if key not in self._references:
@@ -92,7 +97,9 @@ class StackCode:
         variable, key = f"{use}_bucket", self.key(key_arn, use)
         if not key:
             return self.reference(variable, "s3.Bucket.from_bucket_name", literal(name))
-        return self.reference(variable, "s3.Bucket.from_bucket_attributes", bucket_name=literal(name), **key)
+        return self.reference(
+            variable, "s3.Bucket.from_bucket_attributes", bucket_name=literal(name), **key
+        )
 
     def key(self, given: str | None, use: str) -> dict[str, Expression]:
         """Return a KMS key, by its ARN or id, as ``encryption_key``; nothing for an alias, which is noted."""
@@ -108,7 +115,9 @@ class StackCode:
                 f"KMS key {given}: is not the ARN or the id of a key; add it by hand in app.py",
             )
             return {}
-        return {"encryption_key": self.reference(f"{use}_key", "kms.Key.from_key_arn", literal(arn))}
+        return {
+            "encryption_key": self.reference(f"{use}_key", "kms.Key.from_key_arn", literal(arn))
+        }
 
     def value(self, variable: str, value: str, owner: str) -> Expression:
         """Return the code of the value of a variable or a tag: a parameter if it looks like a secret."""
@@ -150,7 +159,9 @@ class Repositories:
         options: Options = {"source": self._source(models)}
         if models.acknowledged:
             options["check"] = call("RepositoryCheck.on", acknowledge=literal(models.acknowledged))
-        return self.code.add("models", call("TritonModelRepository", "self", construct_id, **options)), models
+        return self.code.add(
+            "models", call("TritonModelRepository", "self", construct_id, **options)
+        ), models
 
     def _source(self, models: AdoptedModels) -> Call:
         if models.kind == "package":

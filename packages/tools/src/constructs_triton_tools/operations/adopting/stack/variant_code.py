@@ -41,11 +41,15 @@ def instance_options(repositories: Repositories, variant: Answer) -> Options:
     types = instance_types_of(variant)
     if not variant.get("InstancePools"):
         return {"instance_type": call("InstanceType.of", literal(types[0]))}
-    models = {each["InstanceType"]: each.get("ModelNameOverride") for each in variant["InstancePools"]}
+    models = {
+        each["InstanceType"]: each.get("ModelNameOverride") for each in variant["InstancePools"]
+    }
     pools = []
     for each in types:
         found = repositories.of(models[each], each) if models[each] else None
-        own: Options = {} if found is None else {"model_repository": found[0], **model_option(found[1])}
+        own: Options = (
+            {} if found is None else {"model_repository": found[0], **model_option(found[1])}
+        )
         pools.append(call("InstancePool", call("InstanceType.of", literal(each)), **own))
     return {"instance_pools": Items(pools)}
 
@@ -63,9 +67,13 @@ def fleet_options(code: StackCode, variant: Answer) -> Options:
     weight = running.get("DesiredWeight", variant.get("InitialVariantWeight", 1))
     path = _path(code, variant)
     if count != variant.get("InitialInstanceCount", count):
-        code.adoption.differ(f"{path}.InitialInstanceCount", f"{max(1, count)}, the instances that run now")
+        code.adoption.differ(
+            f"{path}.InitialInstanceCount", f"{max(1, count)}, the instances that run now"
+        )
     if weight != variant.get("InitialVariantWeight", weight):
-        code.adoption.differ(f"{path}.InitialVariantWeight", f"{weight:g}, the weight that is set now")
+        code.adoption.differ(
+            f"{path}.InitialVariantWeight", f"{weight:g}, the weight that is set now"
+        )
     return {
         **({"initial_instance_count": literal(count)} if count > 1 else {}),
         **({"initial_variant_weight": literal(weight)} if weight != 1 else {}),
@@ -115,13 +123,18 @@ def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Op
             "RANDOM, SageMaker's default, written out; the default of the construct is another",
         )
         strategy = "RANDOM"
-    prefix = options_of(routing.get("PrefixAwareRoutingConfig", {}), "PrefixLength", "ConcurrencyThreshold")
+    prefix = options_of(
+        routing.get("PrefixAwareRoutingConfig", {}), "PrefixLength", "ConcurrencyThreshold"
+    )
     return {} if strategy is None else {"routing_strategy": literal(strategy), **prefix}
 
 
 def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
     """Return the AMI; nothing where the construct chooses the same for images of these Triton releases."""
-    given, instance_type = variant.get("InferenceAmiVersion"), InstanceType.of(instance_types_of(variant)[0])
+    given, instance_type = (
+        variant.get("InferenceAmiVersion"),
+        InstanceType.of(instance_types_of(variant)[0]),
+    )
     derived = {default_inference_ami(each, instance_type).version for each in versions}
     # Of several types, the construct may choose for another one.
     is_derived = derived == {given} and not (given and variant.get("InstancePools"))
@@ -137,16 +150,21 @@ def _path(code: StackCode, variant: Answer) -> str:
 # The container.
 
 
-def container_options(code: StackCode, model_name: str, variant: Answer, models: AdoptedModels) -> Options:
+def container_options(
+    code: StackCode, model_name: str, variant: Answer, models: AdoptedModels
+) -> Options:
     """Return the image and the variables of the container of a model."""
     container = code.running.container(model_name)
     if container.get("ImageConfig", {}).get("RepositoryAccessMode") == "Vpc":
         code.adoption.refuse(
-            "image-config", f"model {model_name}: ImageConfig is not carried over; set it by hand in app.py"
+            "image-config",
+            f"model {model_name}: ImageConfig is not carried over; set it by hand in app.py",
         )
     path = "DescribeModel.PrimaryContainer"
     if container.get("ContainerHostname"):
-        code.adoption.differ(f"{path}.ContainerHostname", "none; it has no effect with one container")
+        code.adoption.differ(
+            f"{path}.ContainerHostname", "none; it has no effect with one container"
+        )
     if "Mode" not in container:
         code.adoption.differ(f"{path}.Mode", "SingleModel, SageMaker's default, written out")
     if models.is_local:
@@ -197,7 +215,9 @@ def _published(code: StackCode, version: str, variant: Answer) -> str | None:
         return None
 
 
-def _environment(code: StackCode, model_name: str, container: Answer, models: AdoptedModels) -> Options:
+def _environment(
+    code: StackCode, model_name: str, container: Answer, models: AdoptedModels
+) -> Options:
     given = container.get("Environment", {})
     version, verbose = images.version_of_image(container.get("Image")), variables()["log_verbose"]
     added = {
@@ -207,7 +227,9 @@ def _environment(code: StackCode, model_name: str, container: Answer, models: Ad
         _PING_MODE: "live, so that one model that fails to load does not stop the endpoint"
         if models.is_multi_model
         else "",
-        _DEFAULT_MODEL: f"{models.model}, the model that is served now" if models.model is not None else "",
+        _DEFAULT_MODEL: f"{models.model}, the model that is served now"
+        if models.model is not None
+        else "",
     }
     for name, reason in added.items():
         if reason and name not in given:

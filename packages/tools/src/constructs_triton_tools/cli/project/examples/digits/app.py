@@ -6,7 +6,12 @@ from pathlib import Path
 import aws_cdk as cdk
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 PROJECT = Path(__file__).parent
 
@@ -16,7 +21,9 @@ class EndpointStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, stack_name: str) -> None:
         super().__init__(scope, id, stack_name=stack_name)
-        models = TritonModelRepository(self, "Models", source=ModelSource.from_directory(PROJECT / "models"))
+        models = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(PROJECT / "models")
+        )
         self.endpoint = TritonEnsembleEndpoint(
             self,
             "Digits",

@@ -25,4 +25,6 @@ class TritonPythonModel:
         """Score the rows of one request."""
         features = pb_utils.get_input_tensor_by_name(request, "features").as_numpy()
         score = 1 / (1 + np.exp(-(features @ self.weights + self.bias)))
-        return pb_utils.InferenceResponse([pb_utils.Tensor("score", score[:, None].astype(np.float32))])
+        return pb_utils.InferenceResponse(
+            [pb_utils.Tensor("score", score[:, None].astype(np.float32))]
+        )
